@@ -1,4 +1,4 @@
-"""Suggestions for misspelled names."""
+"""Words of messages: suggestions for misspelled names, and counts."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def similar_names(given: object, known: Iterable[str], n: int = 3, cutoff: float
 def did_you_mean(names: Sequence[str]) -> str:
     """Return a question with a space before it, to append to a message; empty without names."""
     return f" Did you mean {' or '.join(names)}?" if names else ""
+
+
+def count_of(n: int, one: str, many: str | None = None) -> str:
+    """Return ``n`` with its noun: "1 query", "1,692 queries"."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plackett._lazy import importing
+from plackett._names import count_of as count_of
 from plackett._names import unknown_name
 from plackett.exceptions import ParameterError
 
@@ -22,11 +23,6 @@ ROWS_PER_CHECK = 1 << 16  # finite checks run over blocks of rows, so that they 
 def plain(value: object) -> object:
     """Return ``value`` as a plain Python number or string, for messages (``7``, not ``np.int64(7)``)."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def count_of(n: int, one: str, many: str | None = None) -> str:
-    """Return ``n`` with its noun: "1 query", "1,692 queries"."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def is_sparse(X: object) -> bool:

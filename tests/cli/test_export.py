@@ -105,7 +105,7 @@ def test_names_are_missing_or_wrong(run, model, lists_folder):
         1, "plackett: error: gap.txt, line 2: expected a name, found a blank line.\n",
     )  # fmt: skip
     (lists_folder / "latin.txt").write_bytes(b"a\nb\xe4\n")
-    assert "latin.txt, line 2: the names must be UTF-8" in run(
+    assert "latin.txt, line 2: this is not UTF-8 text" in run(
         "export", "model.plackett", "--to", "solr", "--features", "latin.txt"
     ).stderr  # fmt: skip
     done = run("export", "model.plackett", "--to", "solr", "--features", "nowhere.txt")

@@ -67,7 +67,7 @@ def test_documents_without_labels_can_be_ranked_but_not_measured(run, parquet, l
 def test_what_does_not_go_together_is_said_in_a_line(run, parquet, lists_folder):
     done = run("info", "test.parquet", "vali.txt")
     assert done.returncode == 1
-    assert "vali.txt is not Parquet, but other files are" in done.stderr
+    assert "test.parquet is Parquet but vali.txt is not" in done.stderr
     (lists_folder / "empty").mkdir()
     done = run("info", "empty")
     assert done.returncode == 1

@@ -187,7 +187,7 @@ def test_trees_of_catboost_are_not_tuned_to_be_saved(run):
         (["--trials", "3"], "--trials 3: random and optuna have trials"),
         (["--trials", "0", "--method", "random"], "--trials 0: it must be at least 1."),
         (["--folds", "1"], "--folds 1: it must be at least 2."),
-        (["--seed", "4294967296"], "--seed 4294967296: a seed must be a whole number from 0 to 4294967295"),
+        (["--seed", "4294967296"], "--seed 4294967296: it must be from 0 to 4294967295"),
         (["--folds", "2", "--validation", "vali.txt"], "either --validation or --folds"),
         (["--metrics", "ndgc@10"], "ndgc"),
         (["--metrics", "ndcg@10", "-m", "map"], "give one measure"),

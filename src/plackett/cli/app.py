@@ -55,10 +55,7 @@ class Verbs(click.Group):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the verbs."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        for name, verb in VERBS.items():
-            panels.setdefault(verb.panel, []).append((name, verb.summary))
-        formatter.write(help_of_verbs(panels, OPTIONS))
+        formatter.write(help_of_verbs(OPTIONS))
 
 
 def load_verb(name: str) -> Any:

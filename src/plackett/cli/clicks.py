@@ -6,29 +6,18 @@ import shlex
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from click import BadParameter
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import (
-    JSON,
-    METHOD,
-    Numbers,
-    Options,
-    Show,
-    argument,
-    command,
-    group_of_commands,
-    option,
-    written,
-)
+import plackett as pk
+from plackett._names import count_of
+from plackett.cli.shared import completion, files, inputs, options, output, results
+from plackett.cli.shared.options import METHOD, Numbers, Options, Show, argument, command, option, written
+from plackett.exceptions import DataFormatError, warn
+from plackett.storage.remote import local_files
 
-if TYPE_CHECKING:
-    from plackett.clicks.log import ClickLog
-    from plackett.clicks.models.comparison import ClickComparison
-    from plackett.clicks.propensities.propensities import Propensities
-
+LOGGED = "logged"  # the order of the log as a ranking
 COMPARED = "dctr,pbm,dcm,ccm,dbn,sdbn,ubm"
 LOG = "The log"
 
@@ -48,16 +37,13 @@ class Columns(Options):
     k: int | None = option("Documents shown per list.", "-k", min=1, panel=LOG)
     max_sessions: int | None = option("Clients with more sessions are bots.", min=1, panel=LOG)
 
-    def read(self, paths: tuple[str, ...], path: str | None = None) -> ClickLog:
+    def read(self, paths: tuple[str, ...], path: str | None = None) -> pk.clicks.ClickLog:
         """Return the log in one or two files; write the cleaned log to ``path``, too."""
-        from plackett.clicks.reading.read import read_clicks
-        from plackett.clicks.reading.ubi import UbiNames
-
         names = ("session", "query", "docid", "rank", "click", "ranker", "client", "k")
-        log = read_clicks(
+        log = pk.clicks.read_clicks(
             *paths,
             **{name: getattr(self, name) for name in names},
-            ubi=UbiNames(clicks=self.action) if self.action else UbiNames(),
+            ubi=pk.clicks.UbiNames(clicks=self.action) if self.action else None,
             max_sessions_per_client=self.max_sessions,
         )
         if path is not None:
@@ -96,7 +82,7 @@ class Prior(Numbers):
         return None if value == "fitted" else super().convert(value, param, ctx)
 
 
-@group_of_commands()
+@options.group_of_commands()
 def clicks() -> None:
     """Learn from a click log."""
 
@@ -106,19 +92,17 @@ def info(
     log: tuple[str, ...] = WORDS,
     columns: Columns = Columns(),
     target: str | None = written("log", "Also write the cleaned log."),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """Sizes, damage, click rate by rank, and what can be learned."""
-    from plackett.cli.shared import output as out
-
     found = columns.read(log, target)
     description = found.describe()
     if as_json:
-        out.write_json(description.to_dict())
+        output.write_json(description.to_dict())
         return
-    out.write(str(description))
+    output.write(str(description))
     if found.cleaning is not None:
-        out.write(f"\n{found.cleaning}")
+        output.write(f"\n{found.cleaning}")
 
 
 @command(clicks)
@@ -126,15 +110,15 @@ def convert(
     log: tuple[str, ...] = WORDS,
     columns: Columns = Columns(),
     target: str = written("log", "The file, NAME.plackett.", required=True),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """Write the cleaned log to a file that the other commands load quickly."""
-    from plackett.cli.shared import output as out
-
     found = columns.read(log, target)
-    out.write_json(found.cleaning and found.cleaning.to_dict()) if as_json else out.write(str(found.cleaning or found))
-    out.note(f"{found} written to {target}.")
-    out.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(target)}")
+    output.write_json(found.cleaning and found.cleaning.to_dict()) if as_json else output.write(
+        str(found.cleaning or found)
+    )
+    output.note(f"{found} written to {target}.")
+    output.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(target)}")
 
 
 @command(clicks)
@@ -154,32 +138,29 @@ def judge(
     **chosen: Any,
 ) -> None:
     """Grades of documents by a click model, as qrels or CSV."""
-    from plackett.cli.shared import output as out
-    from plackett.clicks.models.registry import get_click_model
-    from plackett.data.trec.files import write_qrels
-    from plackett.validation import count_of
-
     if grades is not None and cuts is not None:
         raise BadParameter("give either --grades or --cuts.")
     chosen |= {"grades": grades if cuts is None else cuts, "lower": chosen["lower"] or None}
     read = columns.read(log)
-    fitted = get_click_model(model, prior="fitted" if prior is None else tuple(prior)).fit(read)
+    fitted = pk.clicks.get_click_model(model, prior="fitted" if prior is None else tuple(prior)).fit(read)
     found = fitted.judgements(read, **{name: value for name, value in chosen.items() if value is not None})
     if target is not None and target.endswith(".csv"):
         Path(target).write_text(found.to_csv(), encoding="utf-8", errors="surrogateescape", newline="")
     else:
-        write_qrels(found.to_qrels(encode=True), target or "-")
+        pk.write_qrels(found.to_qrels(encode=True), target or "-")
     summary = found.to_dict()
     by_grade = ", ".join(f"{grade}: {count:,}" for grade, count in enumerate(summary["pairs_by_grade"]))
     queries = count_of(summary["n_queries"], "query", "queries")
-    out.note(f"{count_of(len(found), 'pair')} of {queries} graded by {model}, {found.by} (pairs by grade {by_grade}).")
+    output.note(
+        f"{count_of(len(found), 'pair')} of {queries} graded by {model}, {found.by} (pairs by grade {by_grade})."
+    )
     if len(found):
-        out.note(f"cut points: {', '.join(f'{cut:.4g}' for cut in found.cuts)}")
+        output.note(f"cut points: {', '.join(f'{cut:.4g}' for cut in found.cuts)}")
     for reason, count in found.left_out.items():
         if count:
-            out.note(f"{count_of(count, 'pair')} left out: {reason}.")
+            output.note(f"{count_of(count, 'pair')} left out: {reason}.")
     if target is not None and not target.endswith(".csv"):
-        out.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(target)} RUN")
+        output.next_step(f"Evaluate a run by them: plackett evaluate {shlex.quote(target)} RUN")
 
 
 @command(clicks)
@@ -191,15 +172,13 @@ def compare(
     level: float = LEVEL,
     seed: int = CLICK_SEED,
     columns: Columns = Columns(),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """Click models on held-out sessions."""
-    from plackett.cli.shared import output as out
-
     found = _compared(columns.read(log), models, cv, "query" if by_query else "session", level, seed)
-    out.write_json(found.to_dict()) if as_json else out.write(str(found))
+    output.show(found, as_json=as_json)
     if found.share_unseen:
-        out.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
+        output.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
 
 
 @command(clicks)
@@ -210,17 +189,15 @@ def propensities(
     seed: int = CLICK_SEED,
     target: str | None = written("propensities", "A file for train --propensities."),
     columns: Columns = Columns(),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """How often each rank is examined, relative to rank 1."""
-    from plackett.cli.shared import output as out
-
     estimate = _propensities(columns.read(log), method, level, seed)
     if target is not None:
         estimate.save(target)
-    out.write_json(estimate.to_dict()) if as_json else out.write(str(estimate))
+    output.show(estimate, as_json=as_json)
     if target is not None:
-        out.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(target)} -o MODEL")
+        output.next_step(f"Use them: plackett train DATA --clicks LOG --propensities {shlex.quote(target)} -o MODEL")
 
 
 @command(clicks)
@@ -235,9 +212,6 @@ def report(
     columns: Columns = Columns(),
 ) -> None:
     """Everything, as one HTML page."""
-    from plackett.cli.shared import output as out
-    from plackett.report.clicks import write_click_report
-
     title = f"Clicks in {' and '.join(log)}"
     page = Path(target)
     if page.is_file() and not is_forced and escape(title) not in page.read_text(encoding="utf-8", errors="replace"):
@@ -249,13 +223,13 @@ def report(
         except ValueError as error:  # the rest of the page is still useful, unless the user chose the method
             if method is not None:
                 raise
-            out.note(f"no propensities: {error}")
+            output.note(f"no propensities: {error}")
     comparison = None
     if len(read) > 1:
         comparison = _compared(read, models, min(5, len(read)), "session", level, seed)
-    path = write_click_report(read, target, propensities=found, comparison=comparison, title=title)
-    out.note(f"written to {path}.")
-    out.next_step(f"Open {path} in a browser.")
+    path = pk.write_click_report(read, target, propensities=found, comparison=comparison, title=title)
+    output.note(f"written to {path}.")
+    output.next_step(f"Open {path} in a browser.")
 
 
 @command(clicks)
@@ -279,23 +253,101 @@ def evaluate(
     **settings: Any,
 ) -> None:
     """The value of rankings, estimated from clicks on others."""
-    from plackett.cli.evaluating.clicks import evaluate_clicks
+    from plackett._warnings import recorded
+    from plackett.clicks.counterfactual.slates import BY_LOGGING
+    from plackett.clicks.propensities.estimate import METHODS
 
+    if "," in metric.partition("(")[0]:
+        raise BadParameter("give one measure, such as -m dcg@5 or -m clicks.")
+    files.check_exists(*(word for word in rankings if word != LOGGED and not files.is_known_name(word)))
+    read, features, data = columns.read((log,)), None, rankings[0]
+    if _is_data(data):
+        features, rankings = inputs.load_queries([data]), rankings[1:]
+        if not rankings:
+            raise BadParameter("rankings are missing: give runs, models, files of scores, or the word logged.")
     given = {name: value for name, value in settings.items() if value is not None}
-    evaluate_clicks(log, rankings, metric, propensities, given, columns, show.form)
+    if given.get("estimator") in BY_LOGGING:
+        given["logging"] = "shuffled"
+    if propensities is not None:
+        # regression-em scores the features
+        is_method = propensities in METHODS and (features is None or propensities != "regression-em")
+        given["propensities"] = propensities if is_method else propensities_of(propensities, read, features, 0)
+    names = results.names_of(rankings, rankings)
+    named = {name: _ranking(word, features, data, read) for name, word in zip(names, rankings, strict=True)}
+    with recorded() as caught:
+        found: Any = pk.clicks.evaluate_from_clicks(read, named, metric=metric, **given)
+    notes = dict.fromkeys(note for one in found.results.values() for note in one.notes)
+    for one in caught:
+        if str(one.message) not in notes:  # others are shown as notes
+            warn(str(one.message), one.category)
+    if show.form == "json":
+        output.write_json(found.to_dict())
+        return
+    results.write_tables([found.to_table(), *([found.to_differences()] if found.differences else [])], show.form)
+    first = next(iter(found.results.values()))
+    output.note(f"{first.n_sessions:,} sessions with {first.n_clicks:,} clicks, estimator {first.estimator}")
+    output.notes(notes)
 
 
 # --- Parts ------------------------------------------------------------------------------------------------------------
 
 
-def _compared(log: ClickLog, models: str | None, cv: int, by: str, level: float, seed: int) -> ClickComparison:
-    from plackett.clicks.models.comparison import compare_click_models
-
+def _compared(log: pk.clicks.ClickLog, models: str | None, cv: int, by: str, level: float, seed: int) -> Any:
     names = [name.strip() for name in (models or COMPARED).split(",")]
-    return compare_click_models(names, log, cv=cv, by=by, level=level, random_state=seed)
+    return pk.clicks.compare_click_models(names, log, cv=cv, by=by, level=level, random_state=seed)
 
 
-def _propensities(log: ClickLog, method: str | None, level: float, seed: int) -> Propensities:
-    from plackett.clicks.propensities.estimate import estimate_propensities
+def _propensities(log: pk.clicks.ClickLog, method: str | None, level: float, seed: int) -> pk.clicks.Propensities:
+    return pk.clicks.estimate_propensities(log, method or "harvesting", level=level, random_state=seed)
 
-    return estimate_propensities(log, method or "harvesting", level=level, random_state=seed)
+
+def propensities_of(
+    given: str, log: pk.clicks.ClickLog, features: pk.Queries | None, seed: int
+) -> pk.clicks.Propensities:
+    """Return propensities: estimated by the method of that name, given as numbers, or loaded from a file."""
+    from plackett.clicks.propensities.estimate import METHODS
+
+    if given in METHODS:
+        if given == "regression-em" and features is not None:
+            log = log.with_features(features)
+        return pk.clicks.estimate_propensities(log, given, random_state=seed)
+    try:
+        return pk.clicks.Propensities([float(part) for part in given.split(",")])
+    except ValueError:
+        pass
+    try:
+        return pk.clicks.Propensities.load(given)
+    except FileNotFoundError:
+        raise BadParameter(
+            f"--propensities {given}: there is no such file; give a file of Propensities.save, numbers such as "
+            f"1,0.6,0.4, or a method: {', '.join(METHODS)}."
+        ) from None
+
+
+@local_files
+def _is_data(word: str) -> bool:
+    """Whether an argument names rows with features rather than a ranking."""
+    if word == LOGGED or files.is_known_name(word):
+        return word != LOGGED
+    try:
+        return not inputs.is_model(word) and inputs.is_letor(word)
+    except DataFormatError:  # neither LETOR rows nor qrels, such as a run
+        return False
+
+
+def _ranking(word: str, features: pk.Queries | None, data: str, log: pk.clicks.ClickLog) -> Any:
+    """Return the ranking that an argument names: LOGGED, a run, or a ranker."""
+    from plackett.data.runs import as_run, is_run
+
+    if word == LOGGED:
+        return LOGGED
+    if features is not None and not is_run(word):
+        return pk.Run.from_scores(features, inputs.scores_of(word, features, data))
+    if not inputs.is_model(word):
+        return as_run(word)
+    if log.features is None:
+        raise ValueError(
+            f"{word} is a model, which needs features: give a LETOR file with the documents of the log, as in "
+            f"plackett clicks evaluate LOG features.txt {word}."
+        )
+    return inputs.load_ranker(word)

@@ -32,18 +32,11 @@ AS_OPTIONS = {  # advice for callers of Python -> for users of the command
     ),
     "such as: evaluate(judgements, run).": "such as: plackett evaluate JUDGEMENTS RUN.",
 }
-NO_SPACE = "free some space, or write to another disk."
-NO_ACCESS = "check the permissions, or choose another place."
-CHECK_PATH = "check the path."
 HINTS = {
-    errno.ENOSPC: NO_SPACE,
-    errno.EDQUOT: NO_SPACE,
-    errno.EACCES: NO_ACCESS,
-    errno.EPERM: NO_ACCESS,
-    errno.EROFS: NO_ACCESS,
-    errno.EISDIR: "give the name of a file.",
-    errno.ENOTDIR: CHECK_PATH,
-    errno.ENOENT: CHECK_PATH,
+    "free some space, or write to another disk.": (errno.ENOSPC, errno.EDQUOT),
+    "check the permissions, or choose another place.": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "give the name of a file.": (errno.EISDIR,),
+    "check the path.": (errno.ENOTDIR, errno.ENOENT),
 }
 
 
@@ -89,7 +82,7 @@ def _message_and_hint(error: Any, verb: Any) -> tuple[str, str | None]:
         message, _, source = str(error).partition(" Get it from ")
         return message, f"get it from {source}" if source else None
     if isinstance(error, OSError) and error.strerror:
-        return _system_message(error), HINTS.get(error.errno or 0)
+        return _system_message(error), next((hint for hint, codes in HINTS.items() if error.errno in codes), None)
     message = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, (ValueError, OSError, KeyError, ModuleNotFoundError, MemoryError)):
         return message or type(error).__name__, None

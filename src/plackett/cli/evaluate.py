@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from plackett.cli.shared import completion
+import plackett as pk
+from plackett.cli.shared import clusters, completion, files, inputs, options, output, results
 from plackett.cli.shared.clusters import Cluster
-from plackett.cli.shared.options import CONVENTION, METHOD, Show, Source, argument, command, measures_option, option
+from plackett.cli.shared.options import METHOD, Show, Source, argument, command, option
+from plackett.storage.opening import rereadable
 from plackett.storage.remote import local_files
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from plackett.data.queries import Queries
-    from plackett.evaluation.evaluate import Evaluation
 
 
 @command()
@@ -27,8 +23,8 @@ def evaluate(
     scores: list[str] = argument(
         "Scores, a column, a model or a run; or several.", metavar="SCORES_OR_RUN", required=True
     ),
-    metrics: Any = measures_option("Measures, comma-separated.", "ndcg@10,map,mrr"),
-    convention: str = CONVENTION,
+    metrics: Any = options.measures_option("Measures, comma-separated.", "ndcg@10,map,mrr"),
+    convention: str = options.CONVENTION,
     every_convention: bool = option("All conventions side by side.", panel=METHOD),
     complete: bool | None = option(
         "Queries missing from the run: include, skip.", "--complete/--answered", default=None, panel=METHOD
@@ -47,17 +43,15 @@ def evaluate(
     show: Show = Show(),
 ) -> None:
     """Measure a ranking: a LETOR file and scores, a table and a column, or qrels and a run. Several are compared."""
-    from plackett.cli.shared import comparisons, files, findings, inputs, measures
-
-    form = show.form
+    form, is_comparison = show.form, len(scores) > 1
     if sampled == "weights":  # the file is the word that follows
         sampled = next((path for path in scores if _has_chances(path)), sampled)
         scores = [path for path in scores if path != sampled]
-    is_comparison = len(scores) > 1
+        is_comparison = len(scores) > 1
     if is_comparison:
         if every_convention or reference_scores:
             raise click.BadParameter("--every-convention and --reference-scores require a single run.")
-        comparisons.check_report(report)
+        results.check_report(report)
     elif baseline is not None or report is not None:
         raise click.BadParameter("--baseline and --report need at least two runs.")
     if every_convention and (form in ("markdown", "latex") or reference_scores or per_query):
@@ -77,150 +71,136 @@ def evaluate(
     if not is_name and data != "-" and len(scores) == 1 and inputs.is_model(data):
         line = shlex.join(["plackett", "evaluate", scores[0], data])
         raise click.BadParameter(f"{data} is a model, not data. The data come first: {line}")
-    with_subtopics = measures.need_subtopics(metrics)
+    how: dict[str, Any] = {"metrics": metrics, "convention": convention}
     if cluster.option:
-        _show(_measured_on(cluster, data, scores[0], source, metrics, convention), form, per_query=per_query)
+        results.show_measures(_measured_on(cluster, data, scores[0], source, how), form, per_query=per_query)
         return
-    if is_table:
-        if source.cache:
-            raise click.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
-        labels, rankings = _load_table(data, scores, source, with_features=reference_scores)
-    else:
-        if columns := source.columns():
-            raise click.BadParameter(f"--{next(iter(columns))} names a column, but {data} is not a table.")
-        labels, rankings = _load(data, scores, source, is_name=is_name, subtopics=with_subtopics)
-    from plackett.data.trec.qrels import Qrels
-
-    corrections: dict[str, Any] = {}
+    load = _load_table if is_table else _load
+    labels, rankings = load(data, scores, source, metrics, with_features=reference_scores)
     if model_qrels is not None:
-        if not isinstance(labels, Qrels) or every_convention or reference_scores or per_query:
+        if not isinstance(labels, pk.Qrels) or every_convention or reference_scores or per_query:
             raise click.BadParameter("--model-qrels needs qrels and runs, and no other table.")
-        estimand = "this set of queries" if this_set else "queries like these"
-        corrections = {"model_labels": model_qrels, "sampled": sampled, "estimand": estimand}
+        how["estimand"] = "this set of queries" if this_set else "queries like these"
+        how |= {"model_labels": model_qrels, "sampled": sampled}
     elif sampled is not None or this_set:
         raise click.BadParameter("--sampled and --this-set are about --model-qrels, which is missing.")
-    if complete is not None and not isinstance(labels, Qrels):
+    if complete is not None and not isinstance(labels, pk.Qrels):
         raise click.BadParameter("--complete and --answered require qrels and a run.")
-    if is_comparison:
-        from plackett.evaluation.compare.runs import compare_runs
-
-        runs = dict(zip(comparisons.names_of(scores, rankings), rankings, strict=True))
-        compared = compare_runs(
-            labels, runs, metrics=metrics, convention=convention, complete=complete is not False, baseline=baseline,
-            **corrections,
-        )  # fmt: skip
-        if corrections and form != "json":
-            findings.write(compared.corrected, form)
-            comparisons.write_report(compared, report)
-            return
-        comparisons.show(compared, form, per_query=per_query, quiet=False)
-        comparisons.write_report(compared, report)
-        return
-    values = rankings[0]
     if every_convention:
-        _print_every(labels, values, metrics, complete, form)
+        _show_every(labels, rankings[0], metrics, complete, form)
         return
-    from plackett.evaluation.evaluate import evaluate as run
-
-    result = run(
-        labels, values, metrics=metrics, convention=convention, complete=complete, reference_scores=reference_scores,
-        **corrections,
-    )  # fmt: skip
-    if corrections and form != "json":
-        findings.write(result.corrected, form)
-        return
-    _show(result, form, per_query=per_query)
+    found: Any
+    if is_comparison:
+        runs = dict(zip(results.names_of(scores, rankings), rankings, strict=True))
+        found = pk.compare_runs(labels, runs, complete=complete is not False, baseline=baseline, **how)
+    else:
+        found = pk.evaluate(labels, rankings[0], complete=complete, reference_scores=reference_scores, **how)
+    if found.corrected is not None and form != "json":
+        results.show_findings(found.corrected, form)
+    else:
+        print_result = results.show_comparison if is_comparison else results.show_measures
+        print_result(found, form, per_query=per_query)
+    if is_comparison:
+        results.write_report(found, report)
 
 
 def _measured_on(
-    cluster: Cluster, data: str, model: str, source: Source, metrics: list[str], convention: str
-) -> Evaluation:
+    cluster: Cluster, data: str, model: str, source: Source, how: dict[str, Any]
+) -> pk.evaluation.Evaluation:
     """Return the measures of a model, computed by the workers that read the data."""
-    from plackett.cli.shared import clusters, inputs, models
-    from plackett.evaluation.evaluate import evaluate as run
-
     if not inputs.is_model(model):
         raise click.BadParameter(f"{cluster.option} needs a model, but {model} is not one.")
-    ranker = models.load_ranker(model)
+    ranker = inputs.load_ranker(model)
     with cluster.connection() as client:
         parts = clusters.parts_of([data], client, source, features=ranker.feature_names_)
-        return run(parts, ranker=ranker, metrics=metrics, convention=convention)
+        return pk.evaluate(parts, ranker=ranker, **how)
 
 
-def _show(result: Evaluation, form: str, *, per_query: bool) -> None:
-    from plackett.cli.shared import output
+def _show_every(labels: Any, scores: Any, metrics: list[str], complete: bool | None, form: str) -> None:
+    """Print the measures under every convention; the notes say where one does not apply."""
+    from plackett._tables import Column, Table
 
+    found = pk.evaluation.evaluate_every_convention(labels, scores, metrics=metrics, complete=complete)
     if form == "json":
-        output.write_json(result.to_dict(per_query=per_query))
+        plain = {n: r.to_dict(per_query=False) if not isinstance(r, str) else {"error": r} for n, r in found.items()}
+        output.write_json(plain)
         return
-    if form == "table":
-        output.write_table(result.to_table(per_query=per_query))
-    else:
-        output.write(getattr(result, f"to_{form}")())
-    _print_notes(result)
+    rows: list[list[Any]] = []
+    for name, result in found.items():
+        if isinstance(result, str):
+            rows.append([name, *(math.nan for _ in metrics), ""])
+        else:
+            n_counted = int((result.values == result.values).any(axis=1).sum())
+            rows.append([name, *result.mean().values(), n_counted])
+    columns = [Column("convention", "text"), *map(Column, metrics), Column("queries", digits=0)]
+    results.write_tables([Table(columns, rows)], form)
+    output.notes(f"{name}: {result}" for name, result in found.items() if isinstance(result, str))
+
+
+# --- Input ------------------------------------------------------------------------------------------------------------
 
 
 @local_files
-def _load(data: str, scores: list[str], how: Source, *, is_name: bool, subtopics: bool) -> tuple[Any, list[Any]]:
-    from plackett.cli.shared import inputs
-    from plackett.storage.opening import rereadable
-
-    source = rereadable(data)
-    if is_name or inputs.is_letor(source):
-        queries = inputs.load_queries([source], how)
-        found = [_scores(name, queries, data) for name in scores]
-        for name, values in zip(scores, found, strict=True):
-            if values.size != queries.n_docs:
-                raise ValueError(f"{name} has {values.size:,} scores but {data} has {queries.n_docs:,} rows.")
-        return queries, found
+def _load(
+    data: str, scores: list[str], source: Source, metrics: list[str], *, with_features: bool
+) -> tuple[Any, list[Any]]:
+    """Return judged lists and scores of their rows, or qrels and runs."""
+    if columns := source.columns():
+        raise click.BadParameter(f"--{next(iter(columns))} names a column, but {data} is not a table.")
+    path = rereadable(data)
+    if files.is_known_name(data) or inputs.is_letor(path):
+        queries = inputs.load_queries([path], source)
+        return queries, [inputs.scores_of(name, queries, data) for name in scores]
     from plackett.data.runs import as_qrels, as_run
+    from plackett.metrics.measure import Measure
 
-    return as_qrels(source, subtopics=subtopics), [as_run(name) for name in scores]
+    subtopics = any(Measure.parse(name).kind.needs_subtopics for name in metrics)
+    return as_qrels(path, subtopics=subtopics), [as_run(name) for name in scores]
 
 
 @local_files
-def _is_table(data: str, scores: list[str], named: Source) -> bool:
+def _is_table(data: str, scores: list[str], source: Source) -> bool:
     """Return whether columns of a CSV, TSV, Arrow or Parquet file are needed."""
     from plackett.data.runs import is_run
     from plackett.data.tables.files import is_file_of_columns
-    from plackett.storage import file_names
+    from plackett.storage.file_names import is_table
 
-    if file_names.is_table(data):
-        return bool(named.columns()) or not (all(map(is_run, scores)) or is_run(data))
-    return bool(named.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
+    if is_table(data):
+        return bool(source.columns()) or not (all(map(is_run, scores)) or is_run(data))
+    return bool(source.columns() or not all(map(os.path.exists, scores))) and is_file_of_columns(data)
 
 
 @local_files
 def _load_table(
-    data: str, scores: list[str], named: Source, *, with_features: bool
-) -> tuple[Queries, list[np.ndarray]]:
+    data: str, scores: list[str], source: Source, metrics: list[str], *, with_features: bool
+) -> tuple[pk.Queries, list[Any]]:
     """Return the queries of a table and the scores: columns of it, models, or files."""
-    from plackett.cli.shared import inputs, models
     from plackett.data.tables.column_roles import columns_in_words
     from plackett.data.tables.files import read_columns
-    from plackett.data.tables.frames import from_frame
 
-    given = named.columns()
-    table = read_columns(data, qid=named.qid, docid=named.docid, sql=given.pop("sql", None))
+    if source.cache:
+        raise click.BadParameter("--cache applies only to LETOR and Parquet files, without named columns.")
+    given = source.columns()
+    table = read_columns(data, qid=source.qid, docid=source.docid, sql=given.pop("sql", None))
     for name in scores:
         if name not in table.column_names and not os.path.exists(name):
             hint = columns_in_words(name, table.column_names)
             raise click.BadParameter(f"{name} is neither a column of {data} nor a file. {hint}")
     dropped = dict.fromkeys([*given.pop("drop", ()), *(name for name in scores if name in table.column_names)])
-    labels = given.get("label", "label")
-    features: dict[str, Any] = {"drop": [name for name in dropped if name != labels]}
-    queries = from_frame(table, **given, **(features if with_features else {"features": []}))
+    dropped.pop(given.get("label", "label"), None)
+    features: dict[str, Any] = {"drop": list(dropped)}
+    queries = pk.from_frame(table, **given, **(features if with_features else {"features": []}))
     rankings = []
     for name in scores:
+        rows = queries
         if name in table.column_names:
-            rankings.append(from_frame(table, qid=given.get("qid", "qid"), label=name, docid=None, features=[]).labels)
-        elif inputs.is_model(name):
-            ranker = models.load_ranker(name)
-            known = ranker.feature_names_
-            rows = from_frame(table, **given, **(features if known is None else {"features": known}))
-            rankings.append(ranker.predict(models.for_model(rows, ranker, data, name)))
-        else:
-            rankings.append(_scores(name, queries, data))
+            qid = given.get("qid", "qid")
+            rankings.append(pk.from_frame(table, qid=qid, label=name, docid=None, features=[]).labels)
+            continue
+        if inputs.is_model(name):
+            known = inputs.load_ranker(name).feature_names_
+            rows = pk.from_frame(table, **given, **(features if known is None else {"features": known}))
+        rankings.append(inputs.scores_of(name, rows, data))
     return queries, rankings
 
 
@@ -230,51 +210,3 @@ def _has_chances(path: str) -> bool:
         return False
     with open(path, encoding="utf-8", errors="replace") as file:
         return "probability" in file.readline().casefold()
-
-
-def _scores(name: str, queries: Queries, data: str) -> np.ndarray:
-    """Return the scores in a file, or those of a model."""
-    from plackett.cli.shared import inputs, models
-    from plackett.cli.shared import scores as score_files
-    from plackett.storage.opening import rereadable
-
-    source = rereadable(name)
-    if not inputs.is_model(source):
-        return score_files.read(source, queries)
-    ranker = models.load_ranker(source)
-    return ranker.predict(models.for_model(queries, ranker, data, name))
-
-
-def _print_notes(result: Evaluation) -> None:
-    from plackett.cli.shared import output
-    from plackett.validation import count_of
-
-    for text in (count_of(len(result), "query", "queries"), *result.notes):
-        output.note(text)
-    for metric, feature in result.best_features.items():
-        output.note(f"best feature by {metric}: {feature}")
-
-
-def _print_every(labels, values, metrics: list[str], complete: bool | None, form: str) -> None:
-    from plackett._tables import Column, Table
-    from plackett.cli.shared import output
-    from plackett.evaluation.evaluate import evaluate_every_convention
-
-    results = evaluate_every_convention(labels, values, metrics=metrics, complete=complete)
-    if form == "json":
-        plain = {n: r.to_dict(per_query=False) if not isinstance(r, str) else {"error": r} for n, r in results.items()}
-        output.write_json(plain)
-        return
-    rows: list[list[Any]] = []
-    problems = []
-    for name, result in results.items():
-        if isinstance(result, str):
-            problems.append(f"{name}: {result}")
-            rows.append([name, *(math.nan for _ in metrics), ""])
-        else:
-            n_counted = int((result.values == result.values).any(axis=1).sum())
-            rows.append([name, *result.mean().values(), n_counted])
-    table = Table([Column("convention", "text"), *map(Column, metrics), Column("queries", digits=0)], rows)
-    output.write(table.to_csv() if form == "csv" else table.to_text())
-    for problem in problems:
-        output.note(problem)

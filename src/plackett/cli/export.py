@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from plackett.cli.shared.options import FILES, MODEL, Source, command, option, written
+from plackett.cli.shared import inputs, options, output
+from plackett.cli.shared.options import Source, command, option, written
+from plackett.cli.shared.parameters import usage_errors
+from plackett.exceptions import DataFormatError
 from plackett.storage.remote import local_files
-
-if TYPE_CHECKING:
-    from plackett.data.queries import Queries
 
 # those of plackett.exporting, which is slow to import
 TARGETS = ("elasticsearch", "opensearch", "solr", "elastic-ltr", "vespa", "ranklib", "onnx", "json")
@@ -30,17 +30,15 @@ LOADING = {  # what loads the file of a target
 @option("Solr's feature store.", "--store", metavar="NAME")
 @option("onnx: float32 or float64 (float32).", "--dtype", metavar="TYPE")
 def export(
-    model: str = MODEL,
+    model: str = options.MODEL,
     to: str = option(f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}.", metavar="TARGET", required=True, choice=TARGETS),
     target: str = written("exported model"),
     features: str | None = option("Names of the features, one per line, in their order.", metavar="FILE", reads="file"),
     check: str | None = option("A LETOR file on which to compare scores.", metavar="DATA", reads="data"),
-    zero_based: bool = option("Feature numbers of files start at 0.", panel=FILES),
+    zero_based: bool = option("Feature numbers of files start at 0.", panel=options.FILES),
     **of_target: Any,
 ) -> None:
     """Write a linear model, trees or a net for Elasticsearch, OpenSearch, Solr, Vespa, RankLib or ONNX, or as JSON."""
-    from plackett.cli.shared import models, output
-    from plackett.cli.shared.parameters import usage_errors
     from plackett.exporting.forms import form_of
     from plackett.exporting.targets import build, checked_options
 
@@ -51,9 +49,12 @@ def export(
     if target == "-" and to == "onnx" and sys.stdout.isatty():
         raise click.BadParameter("an ONNX model is binary; give --output FILE.")
     names = None if features is None else _read_names(features)
-    ranker = models.load_ranker(model)
+    ranker = inputs.load_ranker(model)
     form_of(ranker, names)  # raise before data are read
-    rows = None if check is None else _rows(check, ranker, model, zero_based=zero_based)
+    rows = None
+    if check is not None:
+        rows = inputs.load_queries([check], Source(zero_based=zero_based))
+        rows = inputs.for_model(rows, ranker, inputs.name_of_data([check]), model)
     exported = build(ranker, to, feature_names=names, check=rows, **of_target)
     exported.write(target)
     if exported.parity is not None:
@@ -65,24 +66,10 @@ def export(
 @local_files
 def _read_names(path: str) -> list[str]:
     """Read one name per line. Blank lines are allowed only at the end; elsewhere they would shift names."""
-    from plackett.exceptions import DataFormatError
-    from plackett.storage.opening import open_bytes
+    from plackett.data.documents.read import read_text
 
-    with open_bytes(path) as file:
-        content = file.read()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataFormatError(path, content[: error.start].count(b"\n") + 1, "the names must be UTF-8.") from error
-    lines = text.rstrip().split("\n") if text.strip() else []
-    names = [line.strip() for line in lines]
+    text = read_text(path).rstrip()
+    names = [line.strip() for line in text.split("\n")] if text else []
     if not all(names):
         raise DataFormatError(path, names.index("") + 1, "expected a name, found a blank line.")
     return names
-
-
-def _rows(check: str, ranker: Any, model: str, *, zero_based: bool) -> Queries:
-    from plackett.cli.shared import inputs, models
-
-    queries = inputs.load_queries([check], Source(zero_based=zero_based))
-    return models.for_model(queries, ranker, models.name_of_data([check]), model)

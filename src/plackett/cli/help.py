@@ -14,7 +14,7 @@ import click
 
 from plackett._names import did_you_mean, similar_names
 from plackett.cli.shared import output
-from plackett.cli.verbs import VERBS
+from plackett.cli.verbs import PANELS, VERBS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,40 +86,25 @@ class Group(click.Group):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the commands."""
         path = ctx.command_path
-        console = _console()
-        with console.capture() as captured:
-            console.print(f"Usage: {path} COMMAND …; {path} COMMAND --help explains a command.", markup=False)
-            console.print(_text_of(self), markup=False)
-            rows = [(name, _text_of(self.commands[name]).partition("\n")[0]) for name in self.list_commands(ctx)]
-            _print_panels(console, {"Commands": _grid(rows, COMMAND)})
-            _print_examples(console, path)
-        formatter.write(captured.get())
+        lines = [f"Usage: {path} COMMAND …; {path} COMMAND --help explains a command.", _text_of(self)]
+        rows = [(name, _text_of(self.commands[name]).partition("\n")[0]) for name in self.list_commands(ctx)]
+        formatter.write(_page(lines, {"Commands": _grid(rows, COMMAND)}, _examples(path)))
+
+
+def help_of_verbs(options: Iterable[tuple[str, str]]) -> str:
+    """Return the verbs of the command in panels, and its own options."""
+    usage = "Usage: plackett VERB [OPTIONS] …; plackett VERB --help explains a verb."
+    width = max(map(len, VERBS))
+    panels = {
+        title: _grid(((name.ljust(width), VERBS[name].summary) for name in verbs), COMMAND)
+        for title, verbs in PANELS.items()
+    }
+    return _page([usage], panels, [_grid(options)])
 
 
 def help_of_verb(command: Any, ctx: Any, *, is_full: bool) -> str:
     """Return the usage, the description, the panels of options and the examples of a verb."""
-    console = _console()
-    with console.capture() as captured:
-        _print_verb(console, command, ctx, is_full)
-    return captured.get()
-
-
-def help_of_verbs(panels: dict[str, list[tuple[str, str]]], options: Iterable[tuple[str, str]]) -> str:
-    """Return the verbs of the command in panels, and its own options."""
-    console = _console()
-    with console.capture() as captured:
-        console.print("Usage: plackett VERB [OPTIONS] …; plackett VERB --help explains a verb.")
-        width = max(len(name) for rows in panels.values() for name, _ in rows)
-        aligned = {title: [(name.ljust(width), summary) for name, summary in rows] for title, rows in panels.items()}
-        _print_panels(console, {title: _grid(rows, COMMAND) for title, rows in aligned.items()})
-        console.print(_grid(options))
-    return captured.get()
-
-
-def _print_verb(console: Console, command: Any, ctx: Any, is_full: bool) -> None:
     path = ctx.command_path.strip()
-    console.print(f"Usage: {path} {' '.join(_usage(command, ctx))}", markup=False)
-    console.print(_text_of(command), markup=False)
     main: list[Any] = []
     others: dict[str, list[Any]] = {}
     for param in sorted(command.get_params(ctx), key=lambda param: param.param_type_name):  # arguments first
@@ -128,35 +113,31 @@ def _print_verb(console: Console, command: Any, ctx: Any, is_full: bool) -> None
         panel = getattr(param, "panel", None)
         (main if panel is None else others.setdefault(panel, [])).append(param)
     is_full = is_full or sum(map(len, others.values())) <= FEW
-    explained = {
-        "Options": main,
-        **{title: own for title, own in others.items() if is_full or title == command.explained},
-    }
+    explained = {"Options": main}
+    explained |= {title: own for title, own in others.items() if is_full or title == command.explained}
     panels = {title: _grid(row_of(param, ctx) for param in params) for title, params in explained.items()}
     folded = {title: own for title, own in others.items() if title not in explained}
     if folded:
         names = [(panel, " ".join(map(long_name, params))) for panel, params in folded.items()]
         panels[f"More options: {path} {HELP_ALL}"] = _grid(names)
-    _print_panels(console, panels)
-    _print_examples(console, path)
+    return _page([f"Usage: {path} {_usage(command, ctx)}", _text_of(command)], panels, _examples(path))
 
 
 def _text_of(command: Any) -> str:
     return inspect.cleandoc(command.help or "").replace("\n\n", "\n").replace("\b\n", "")
 
 
-def _print_examples(console: Console, path: str) -> None:
-    """Print the examples of a verb, or those of one of its commands."""
+def _examples(path: str) -> list[str]:
+    """Return the examples of a verb, or those of one of its commands."""
     words = path.split()[1:]
-    for example in VERBS[words[0]].examples if words and words[0] in VERBS else ():
-        if f"{example} ".startswith(f"{' '.join(words)} "):
-            console.print(f"Example: plackett {example}", markup=False, soft_wrap=True)
+    every = VERBS[words[0]].examples if words and words[0] in VERBS else ()
+    return [f"Example: plackett {example}" for example in every if f"{example} ".startswith(f"{' '.join(words)} ")]
 
 
-def _usage(command: Any, ctx: Any) -> list[str]:
+def _usage(command: Any, ctx: Any) -> str:
     arguments = [param for param in command.get_params(ctx) if param.param_type_name == "argument"]
     shown = [(param, f"{_metavar(param)}{'…' if param.nargs == -1 else ''}") for param in arguments]
-    return [*(text if param.required else f"[{text}]" for param, text in shown), "[OPTIONS]"]
+    return " ".join([*(text if param.required else f"[{text}]" for param, text in shown), "[OPTIONS]"])
 
 
 def row_of(param: Any, ctx: Any) -> tuple[str, str]:
@@ -190,10 +171,17 @@ def long_name(param: Any) -> str:
 # --- Drawing ----------------------------------------------------------------------------------------------------------
 
 
-def _console() -> Console:
+def _page(lines: Iterable[str], panels: dict[str, Table], end: Iterable[Any]) -> str:
     from rich.console import Console
 
-    return Console(color_system="auto" if output.is_coloured("stdout") else None, highlight=False, emoji=False)
+    console = Console(color_system="auto" if output.is_coloured("stdout") else None, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for line in lines:
+            console.print(line, markup=False)
+        _print_panels(console, panels)
+        for part in end:
+            console.print(part, markup=False, soft_wrap=isinstance(part, str))  # an example in one line can be copied
+    return captured.get()
 
 
 def _grid(rows: Iterable[Sequence[str]], style: str = NAME) -> Table:

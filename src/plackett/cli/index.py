@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import FILES, JSON, QUIET, argument, command, option, written
+import plackett as pk
+from plackett._names import count_of
+from plackett._progress import Progress, is_watched
+from plackett.cli.shared import completion, files, options, output
+from plackett.cli.shared.options import argument, command, option, written
 from plackett.storage.remote import local_files
 
 if TYPE_CHECKING:
@@ -34,19 +37,17 @@ def index(
     positions: bool = option("Store word positions, for phrases in --boolean."),
     stem: str | None = option("A Snowball stemmer, such as english.", metavar="LANGUAGE"),
     all_words: bool = option("Keep English stop words."),
-    encoding: str = option("Encoding of the files.", metavar="NAME", default="utf-8", panel=FILES),
+    encoding: str = option("Encoding of the files.", metavar="NAME", default="utf-8", panel=options.FILES),
     fields: str | None = option("Fields to index, with commas.", metavar="NAMES", show_default="all"),
     collection: str | None = option(
-        f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.", choice=COLLECTIONS, panel=FILES
+        f"Format of the folder SOURCE: {', '.join(COLLECTIONS)}.", choice=COLLECTIONS, panel=options.FILES
     ),
-    as_json: bool = JSON,
-    quiet: bool = QUIET,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Index texts, so that they can be searched."""
-    from plackett._progress import Progress, is_watched
-    from plackett.cli.shared import output
     from plackett.data.documents.read import columns_of
-    from plackett.validation import count_of
+    from plackett.text.index import check_target
 
     start = time.perf_counter()
     wanted = None if fields is None else [name.strip() for name in fields.split(",") if name.strip()]
@@ -56,18 +57,15 @@ def index(
         raise click.BadParameter("--collection takes one folder as SOURCE.")
     _check_encoding(encoding)
     known = _collection(sources, collection)
-    from plackett.text import Analyser, build_index
-    from plackett.text.index import check_target
-
     check_target(target)  # fail before the work
-    analyser = Analyser(stop_words=None if all_words else "english", stemmer=stem)
+    analyser = pk.text.Analyser(stop_words=None if all_words else "english", stemmer=stem)
     texts: Any = known
     if known is None:
         documents = _read(sources, encoding, is_quiet=quiet)
         texts = columns_of(documents, sources)
     n_docs = len(documents) if known is None else known.n_docs
     with Progress("indexing", 1.0, is_shown=is_watched() and not quiet) as bar:
-        built = build_index(
+        built = pk.text.build_index(
             texts,
             docid=None if known is not None else [one.name for one in documents],
             fields=wanted,
@@ -77,38 +75,20 @@ def index(
             progress=lambda n_done, n_texts: bar.advance_to(n_done / n_texts, count_of(n_docs, "document")),
         )
     built.save(target)
-    size = local_files(os.path.getsize)(target)
-    seconds = time.perf_counter() - start
+    size, seconds = local_files(os.path.getsize)(target), time.perf_counter() - start
+    found: dict[str, Any] = {"documents": built.n_docs, "terms": built.n_terms, "fields": built.fields}
     if as_json:
-        output.write_json(
-            {
-                "documents": built.n_docs,
-                "terms": built.n_terms,
-                "fields": built.fields,
-                "bytes": size,
-                "seconds": round(seconds, 3),
-            }
-        )
+        output.write_json({**found, "bytes": size, "seconds": round(seconds, 3)})
         return
-    output.write_pairs(
-        [
-            ("documents", f"{built.n_docs:,}"),
-            ("terms", f"{built.n_terms:,}"),
-            ("fields", ", ".join(built.fields)),
-            ("size", f"{size / 1e6:.1f} MB"),
-            ("seconds", f"{seconds:.1f}"),
-        ]
-    )
+    rows = [(name, f"{value:,}" if isinstance(value, int) else ", ".join(value)) for name, value in found.items()]
+    output.write_pairs([*rows, ("size", f"{size / 1e6:.1f} MB"), ("seconds", f"{seconds:.1f}")])
     if not quiet:
         output.next_step(f"Search it: plackett search {shlex.quote(target)} WORDS")
 
 
 def _read(sources: list[str], encoding: str, *, is_quiet: bool) -> list[Document]:
     """Return the documents of files and folders."""
-    from plackett._progress import Progress, is_watched
-    from plackett.cli.shared import output
     from plackett.data.documents.read import read_documents
-    from plackett.validation import count_of
 
     note = None if is_quiet else output.note
     is_alone, remedy = len(sources) == 1, "Convert the file, or give its --encoding."
@@ -126,19 +106,13 @@ def load_collection(name: str) -> TextCollection | None:
     if os.path.exists(name):
         return None
     if name == BUILT_IN:
-        from plackett.data.documents.stdlib_corpus import read_stdlib
-
-        return read_stdlib()
+        return pk.datasets.read_stdlib()
     if name in COLLECTIONS:
-        from plackett.data import datasets
-
-        return datasets.load(name)
+        return pk.datasets.load(name)
     return None
 
 
 def _collection(sources: list[str], collection: str | None) -> TextCollection | None:
-    from plackett.cli.shared import files
-
     if collection is not None:
         from plackett.data.documents.collections import read_smart
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from plackett.cli.shared.options import JSON, Source, command, data_argument, option
+from plackett._names import count_of
+from plackett.cli.shared import files, inputs, options, output
+from plackett.cli.shared.options import Source, command, option
+from plackett.storage.opening import first_bytes, rereadable
 from plackett.storage.remote import local_files
 
 
 @command()
 def info(
-    data: list[str] = data_argument("LETOR files or tables, '-', a known set; or a model."),
+    data: list[str] = options.data_argument("LETOR files or tables, '-', a known set; or a model."),
     source: Source = Source(),
     relevant_from: float = option("Smallest label that counts as relevant.", metavar="X", default=1.0),
     columns: bool = option("Print a table of the columns."),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """Describe judged lists (sizes, labels, columns, and what to look at before a fit) or a trained model."""
-    from plackett.cli.shared import files, inputs, output
-    from plackett.storage.opening import rereadable
-
     sources = data if files.is_known_name(data[0]) else [rereadable(name) for name in data]
     if len(data) == 1 and inputs.is_model(sources[0]):
         found = _describe(sources[0])
@@ -32,31 +32,22 @@ def info(
     if columns:
         output.write_table(queries.describe_columns())
         return
-    description = queries.describe(relevant_from=relevant_from)
-    if as_json:
-        output.write_json(description.to_dict())
-    else:
-        output.write(str(description))
+    output.show(queries.describe(relevant_from=relevant_from), as_json=as_json)
 
 
 @local_files
 def _describe(source: Any) -> dict[str, Any]:
     """Return the metadata of a model file; models of other tools are loaded."""
     from plackett.storage.container import MAGIC
-    from plackett.storage.opening import first_bytes
 
     if first_bytes(source, len(MAGIC)) == MAGIC:
         from plackett.storage.models import describe
 
         return describe(source)
-    from plackett.cli.shared.models import load_ranker
-
-    return load_ranker(source).describe()
+    return inputs.load_ranker(source).describe()
 
 
 def _rows_of_model(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from plackett.validation import count_of
-
     rows = [("model", found["class"].rpartition(".")[2])]
     if "tool" in found:
         return rows + [(name, _shown(value)) for name, value in found.items() if name != "class" and value is not None]

@@ -5,24 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import (
-    JSON,
-    METHOD,
-    SEED,
-    Source,
-    argument,
-    command,
-    data_argument,
-    group_of_commands,
-    option,
-)
+import plackett as pk
+from plackett.cli.shared import completion, inputs, options, output
+from plackett.cli.shared.options import METHOD, Source, argument, command, option
+from plackett.cli.shared.parameters import usage_errors
 
 USER = "Simulated users"
 LEVEL = option("Level of the interval.", "--level", type=float, default=0.95, panel=METHOD)
 
 
-@group_of_commands()
+@options.group_of_commands()
 def interleave() -> None:
     """Plan an interleaved test of two rankers, or read the verdict of one from its log."""
 
@@ -35,7 +27,7 @@ def interleave() -> None:
 @option("Sessions per user, the unit of the test.", "--sessions-per-user", min=1.0, default=1.0, panel=USER)
 @LEVEL
 def simulate(
-    data: list[str] = data_argument(),
+    data: list[str] = options.data_argument(),
     ranker_a: str = option("First ranker: feature, run, scores or model.", "-a", metavar="WHAT", required=True),
     ranker_b: str = option("Second ranker.", "-b", metavar="WHAT", required=True),
     method: str = option(
@@ -46,37 +38,29 @@ def simulate(
     ),
     credit: str | None = option("optimised: linear (default) or inverse.", metavar="NAME", panel=METHOD),
     sessions: int = option("Sessions of the test.", "-n", min=1, default=10_000),
-    seed: int = SEED,
+    seed: int = options.SEED,
     source: Source = Source(),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
     **how: Any,
 ) -> None:
     """The preference of simulated users, and the sessions that a test needs."""
-    from plackett.cli.refining.base import read_ranking
-    from plackett.cli.shared import inputs, models
-    from plackett.cli.shared import output as out
-    from plackett.cli.shared.parameters import usage_errors
     from plackett.clicks.interleaving.methods import get_method
-    from plackett.clicks.interleaving.simulate import simulate_interleaving
     from plackett.rankers.refinement.base_score import as_base_score
 
     with usage_errors():
         get_method(method, credit)
     queries = inputs.load_queries(data, source)
-    name = models.name_of_data(data)
+    name = inputs.name_of_data(data)
     rankers: dict[str, Any] = {}
     for option_name, what in (("--ranker-a", ranker_a), ("--ranker-b", ranker_b)):
-        queries, ranking = read_ranking(what, queries, name, option_name)
+        ranking = inputs.read_ranking(what, queries, name, option_name)
         rankers[_name(what, rankers)] = as_base_score(ranking, queries)
-    found = simulate_interleaving(queries, rankers, sessions, method=method, credit=credit, random_state=seed, **how)
-    if as_json:
-        out.write_json(found.to_dict())
-        return
-    out.write(str(found))
-    if found.share_contested < 1:
-        out.note(
-            f"{1 - found.share_contested:.1%} of the lists are the same for both rankers and carry no information."
-        )
+    how |= {"method": method, "credit": credit, "random_state": seed}
+    found = pk.clicks.simulate_interleaving(queries, rankers, sessions, **how)
+    output.show(found, as_json=as_json)
+    if found.share_contested < 1 and not as_json:
+        same = f"{1 - found.share_contested:.1%} of the lists are the same for both rankers"
+        output.note(f"{same} and carry no information.")
 
 
 @command(interleave)
@@ -87,39 +71,27 @@ def verdict(
     lists_per_user: int = option("Clicked lists that count per user.", min=1, default=1),
     is_over: bool = option("Also count users with too few lists.", "--over"),
     checkpoint: str | None = option("Keep what was read; the next verdict reads what was added.", metavar="FILE"),
-    as_json: bool = JSON,
+    as_json: bool = options.JSON,
 ) -> None:
     """The preference and the verdict of each test in a log."""
-    from plackett.cli.shared import output as out
-    from plackett.cli.shared.parameters import usage_errors
-    from plackett.clicks.interleaving.from_log import read_interleaving
-
+    how: dict[str, Any] = {"idle": 0 if is_over else None, "checkpoint": checkpoint}
     with usage_errors():
-        idle = 0 if is_over else None
-        tests = read_interleaving(log, lists_per_unit=lists_per_user, idle=idle, checkpoint=checkpoint)
-    found = []
-    for name, test in tests.items():
-        with usage_errors():
-            found.append((name, test.preferences(level=level, margin=margin)))
+        tests = pk.clicks.read_interleaving(log, lists_per_unit=lists_per_user, **how)
+        found = [(name, test.preferences(level=level, margin=margin)) for name, test in tests.items()]
     if as_json:
-        out.write_json([{"test": name, "preferences": [one.to_dict() for one in own]} for name, own in found])
+        output.write_json([{"test": name, "preferences": [one.to_dict() for one in own]} for name, own in found])
         return
     if not found:
-        out.note("the log has no interleaved list; start plackett serve with --interleave.")
+        output.note("the log has no interleaved list; start plackett serve with --interleave.")
     for number, (name, own) in enumerate(found):
-        out.write(f"{chr(10) if number else ''}{name}")
-        out.write("\n\n".join(map(str, own)))
+        output.write(f"{chr(10) if number else ''}{name}")
+        output.write("\n\n".join(map(str, own)))
     if len(found) > 1:
-        out.note("models were swapped or settings changed: each combination is a separate test.")
+        output.note("models were swapped or settings changed: each combination is a separate test.")
 
 
 def _name(what: str, taken: dict[str, Any]) -> str:
     """Return a short name of a ranker: the name of its file, or its feature."""
-    name = (
-        Path(what).stem
-        if Path(what).suffix and Path(what).exists()
-        else f"feature {what}"
-        if what.isdecimal()
-        else what
-    )
+    path = Path(what)
+    name = path.stem if path.suffix and path.exists() else f"feature {what}" if what.isdecimal() else what
     return name if name not in taken else f"{name} (b)"

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from click import BadParameter
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import (
-    METHOD,
-    SEED,
-    Numbers,
-    Show,
-    argument,
-    command,
-    group_of_commands,
-    measures_option,
-    option,
-)
+import plackett as pk
+from plackett.cli.shared import completion, options, output, results
+from plackett.cli.shared.options import METHOD, Numbers, Show, argument, command, option
+from plackett.data.runs import is_run
 
 QRELS = argument("Judgements by people.", metavar="QRELS", reads="file", complete=completion.data)
 MODELS = argument("Labels by models.", metavar="MODEL", required=True, reads="file", complete=completion.files)
-METRIC = measures_option("The measure.", "ndcg@10", is_single=True)
+METRIC = options.measures_option("The measure.", "ndcg@10", is_single=True)
 RUNS = option("Runs; more may follow.", metavar="RUN", reads="file")
 
 
-@group_of_commands()
+@options.group_of_commands()
 def judge() -> None:
     """Labels by language models, with people as the measure."""
 
@@ -42,11 +33,9 @@ def agreement(
     show: Show = Show(),
 ) -> None:
     """Agreement with people: kappa against chance, by grade, by rank, by system; drift."""
-    from plackett.cli.shared import findings
-    from plackett.evaluation.judges.agreement import judge_agreement
-
-    models, found = _sorted(models, runs)
-    findings.write(judge_agreement(qrels, models, runs=found or None, metric=metrics[0], scale=scale), show.form)
+    models, named = _sorted(models, runs)
+    found = pk.evaluation.judge_agreement(qrels, models, runs=named or None, metric=metrics[0], scale=scale)
+    results.show_findings(found, show.form)
 
 
 @command(judge)
@@ -60,15 +49,12 @@ def plan(
     show: Show = Show(),
 ) -> None:
     """What a model is worth in queries judged by people."""
-    from plackett.cli.shared import findings
-    from plackett.evaluation.judges.plan import judge_plan
-
-    models, found = _sorted(models, runs)
-    if not found:
+    models, named = _sorted(models, runs)
+    if not named:
         raise BadParameter("runs are missing: give systems like those to be compared, after --runs.")
     for model in models:
-        planned = judge_plan(qrels, model, found, metric=metrics[0], n_model=more, n_human=human)
-        findings.write(planned, show.form)
+        found = pk.evaluation.judge_plan(qrels, model, named, metric=metrics[0], n_model=more, n_human=human)
+        results.show_findings(found, show.form)
 
 
 @command(judge, "next")
@@ -82,36 +68,26 @@ def next_queries(
     model_qrels: str | None = option("Labels by a model, for --by hopes.", metavar="FILE", reads="file"),
     metrics: list[str] = METRIC,
     level: float = option("Level of the verdict.", min=0.0, max=1.0, default=0.95, panel=METHOD),
-    seed: int = SEED,
+    seed: int = options.SEED,
     show: Show = Show(),
 ) -> None:
     """Queries to judge until a difference is decided."""
-    from plackett.cli.shared import comparisons, findings
-    from plackett.cli.shared import output as out
-    from plackett.data.runs import as_run
-    from plackett.evaluation.judges.next_queries import judge_next
-
-    found = [as_run(path) for path in runs]
     stored = order if order is not None and os.path.exists(order) else None
-    answer = judge_next(
-        dict(zip(comparisons.names_of(runs, found), found, strict=True)), qrels, order=stored, by=by,
-        model_labels=model_qrels, metric=metrics[0], level=level, random_state=seed,
+    found = pk.evaluation.judge_next(
+        results.named_runs(runs), qrels, order=stored, by=by, model_labels=model_qrels, metric=metrics[0], level=level,
+        random_state=seed,
     )  # fmt: skip
     if order is not None and stored is None:
-        Path(order).write_text(answer.order.to_text(), encoding="utf-8")
-    findings.write(answer, show.form)
+        Path(order).write_text(found.order.to_text(), encoding="utf-8")
+    results.show_findings(found, show.form)
     if order is None:
-        out.note("the order is not kept: a verdict needs one that is drawn once. Give a file with --order.")
+        output.note("the order is not kept: a verdict needs one that is drawn once. Give a file with --order.")
 
 
-def _sorted(models: list[str], runs: list[str]) -> tuple[list[str], dict[str, Any]]:
+def _sorted(models: list[str], runs: list[str]) -> tuple[list[str], dict[str, pk.Run]]:
     """Return the files of labels, and the runs by name: ``--runs *.run`` leaves runs among the other words."""
-    from plackett.cli.shared import comparisons
-    from plackett.data.runs import as_run, is_run
-
     paths = runs + [path for path in models if is_run(path)]
     models = [path for path in models if path not in paths]
     if not models:
         raise BadParameter("labels by a model are missing: give them after the judgements by people.")
-    found = [as_run(path) for path in paths]
-    return models, dict(zip(comparisons.names_of(paths, found), found, strict=True))
+    return models, results.named_runs(paths)

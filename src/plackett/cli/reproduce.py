@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import JSON, QUIET, SEED, argument, command, option
+from plackett._progress import Progress, is_watched
+from plackett.cli.shared import completion, options, output, parameters
+from plackett.cli.shared.options import argument, command, option
+from plackett.exceptions import DatasetNotFoundError
 from plackett.reproductions import PAPERS
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 @command()
 def reproduce(
-    paper: str = argument(f"{', '.join(PAPERS)}.", metavar="PAPER", complete=completion.papers),
+    paper: str = argument(f"{', '.join(PAPERS)}.", metavar="PAPER", complete=completion.of_names(PAPERS)),
     quick: bool = option("Fewer draws and settings: about a minute."),
     data: str | None = option(
         "Folder of the data sets.", metavar="FOLDER", reads="file", show_default="$PLACKETT_DATA"
@@ -27,21 +30,18 @@ def reproduce(
     only: list[str] = option("Only items whose title contains this. Repeatable.", metavar="TEXT"),
     hours: float | None = option("Start no simulation after this time.", metavar="H"),
     folder: str | None = option("Store simulations, so that a run can resume.", metavar="DIR", written="simulations"),
-    seed: int = SEED,
+    seed: int = options.SEED,
     report: str | None = option("Write a page with all tables and figures.", metavar="FILE", written="page"),
     show: bool = option("List the items without running them.", "--list"),
-    as_json: bool = JSON,
-    quiet: bool = QUIET,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
-    from plackett._progress import Progress, is_watched
     from plackett._tables import Column, Table
-    from plackett.cli.shared import output, parameters
+    from plackett.report.html import check_extra
     from plackett.reproductions.base import Job, results, rows_table, summary
-    from plackett.validation import check_seed
 
-    check_seed(seed, "seed")  # before the data are read
     with parameters.usage_errors():
         found = reproductions.paper(paper)
     if data is not None and not Path(data).is_dir():
@@ -94,7 +94,7 @@ def reproduce(
                 output.write_verdicts(rows_table(rows))
                 for text in table.notes:
                     output.write(output.wrapped(text))
-                output.flush()
+                sys.stdout.flush()  # a reader of a pipe sees the table before the next one is computed
             bar.advance_to(end, title)
     answer = results(found, job, tables)
     if report is not None:
@@ -112,8 +112,6 @@ def reproduce(
 
 def _check_data(items: list[Item], job: Job) -> None:
     """Raise if all items need data and none of the data sets is available."""
-    from plackett.exceptions import DatasetNotFoundError
-
     if any(item.can_run(job) for item in items):
         return
     names = dict.fromkeys(name for item in items for name in (*item.needs, *item.instead))

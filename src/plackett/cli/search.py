@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
-from plackett.cli.shared import completion
-from plackett.cli.shared.options import JSON, argument, command, option, run_name, written
+import plackett as pk
+from plackett._names import count_of
+from plackett.cli.index import load_collection
+from plackett.cli.shared import completion, files, options, output, results
+from plackett.cli.shared.options import argument, command, option, written
+from plackett.exceptions import DataFormatError
+from plackett.storage.opening import name_of
 from plackett.storage.remote import local_files
-
-if TYPE_CHECKING:
-    from plackett.text import TextIndex
 
 RANKERS = ("bm25", "vector-space", "lm-jm", "lm-dirichlet", "lm-absolute")
 SHOWN, IN_RUN = 10, 1000  # documents per query
@@ -33,13 +34,12 @@ def search(
         complete=completion.texts,
     ),
     target: str = written("run", "Output file of --queries; - is standard output."),
-    tag: str | None = option("Name of the run; default: the ranker.", "--run", metavar="TAG", callback=run_name),
-    as_json: bool = JSON,
+    tag: str | None = option(
+        "Name of the run; default: the ranker.", "--run", metavar="TAG", callback=options.run_name
+    ),
+    as_json: bool = options.JSON,
 ) -> None:
     """Search an index: print rank, score, document and snippet, or write a TREC run of many queries."""
-    from plackett.cli.shared import output
-    from plackett.cli.shared import scores as scores_out
-
     words = " ".join(query)
     if (queries is None) == (not words.strip()):
         raise click.BadParameter("give either the words of a query or --queries FILE.")
@@ -47,45 +47,31 @@ def search(
         raise click.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
     if queries is None and (target != "-" or tag is not None):
         raise click.BadParameter("--output and --run require --queries.")
-    from plackett.text import open_index
-
     if queries is not None:
-        from plackett.data.trec.files import write_trec_run
-
         texts = _load_queries(queries)
-        run = open_index(path).run(texts, k or IN_RUN, ranker, field, tag)
-        write_trec_run(run, target)
-        scores_out.next_step(target, is_run=True)
+        run = pk.text.open_index(path).run(texts, k or IN_RUN, ranker, field, tag)
+        pk.write_trec_run(run, target)
+        results.next_step_of_scores(target, is_run=True)
         return
-    index = open_index(path)
+    index = pk.text.open_index(path)
+    terms = index.analyser(words)
     if boolean:
-        names, scores, terms = _matches(index, words, k or SHOWN, ranker, field)
+        from plackett.text.boolean import search_boolean
+
+        found = search_boolean(index, words, k or SHOWN, ranker, field)
+        hits, is_empty = found.hits, not terms
+        if found.n_matching > (k or SHOWN):
+            output.note(f"the first {k or SHOWN:,} of {count_of(found.n_matching, 'document')} that match")
+        terms = found.terms
     else:
-        hits = index.search(words, k or SHOWN, ranker, field)
-        names, scores, terms = hits.docid.tolist(), hits.scores.tolist(), index.analyser(words)
-    if not names and not index.analyser(words) and not as_json:
-        output.note("no document was found: all words of the query are stop words.")
+        hits, is_empty = index.search(words, k or SHOWN, ranker, field), not terms
+    if not len(hits.docid) and not as_json:
+        output.note(f"no document was found{': all words of the query are stop words' if is_empty else ''}.")
         return
-    _show(index, names, scores, terms, as_json=as_json)
+    _show(index, hits, terms, as_json=as_json)
 
 
-def _matches(
-    index: TextIndex, words: str, k: int, ranker: str, field: str | None
-) -> tuple[list[str], list[float], list[str]]:
-    """Return the best matching documents; note the number of all matches."""
-    from plackett.cli.shared import output
-    from plackett.text.boolean import search_boolean
-    from plackett.validation import count_of
-
-    found = search_boolean(index, words, k, ranker, field)
-    if found.n_matching > k:
-        output.note(f"the first {k:,} of {count_of(found.n_matching, 'document')} that match")
-    return found.hits.docid.tolist(), found.hits.scores.tolist(), found.terms
-
-
-def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[str], *, as_json: bool) -> None:
-    from plackett.cli.shared import output
-
+def _show(index: pk.text.TextIndex, hits: pk.text.Hits, terms: list[str], *, as_json: bool) -> None:
     found = [
         {
             "rank": rank,
@@ -94,25 +80,20 @@ def _show(index: TextIndex, names: list[str], scores: list[float], terms: list[s
             "title": index.title(name),
             "snippet": _snippet(index, name, terms),
         }
-        for rank, (name, score) in enumerate(zip(names, scores, strict=True), 1)
+        for rank, (name, score) in enumerate(zip(hits.docid.tolist(), hits.scores.tolist(), strict=True), 1)
     ]
     if as_json:
         output.write_json(found)
         return
-    if not found:
-        output.note("no document was found.")
-        return
-    ranks = [str(hit["rank"]) for hit in found]
-    numbers = [f"{hit['score']:.4f}" for hit in found]
-    rank_width, width = len(ranks[-1]), max(map(len, numbers))
-    for rank, number, hit in zip(ranks, numbers, found, strict=True):
-        label = str(hit["docid"]) if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
-        output.write(f"{rank:>{rank_width}}  {number:>{width}}  {output.printable(label)}")
+    rank_width, width = len(str(len(found))), max(len(f"{hit['score']:.4f}") for hit in found)
+    for hit in found:
+        label = hit["docid"] if hit["title"] == hit["docid"] else f"{hit['docid']}  {hit['title']}"
+        output.write(f"{hit['rank']:>{rank_width}}  {hit['score']:>{width}.4f}  {output.printable(label)}")
         if hit["snippet"]:
-            output.write(f"{'':{rank_width + width + 4}}{output.printable(str(hit['snippet']))}")
+            output.write(f"{'':{rank_width + width + 4}}{output.printable(hit['snippet'])}")
 
 
-def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
+def _snippet(index: pk.text.TextIndex, name: str, terms: list[str]) -> str:
     """Return a snippet of the body, or of the longest field if there is no body."""
     try:
         texts = index.document(name)
@@ -125,11 +106,7 @@ def _snippet(index: TextIndex, name: str, terms: list[str]) -> str:
 @local_files
 def _load_queries(source: str) -> dict[str, str]:
     """Return the text of each query by its id."""
-    from plackett.cli.index import load_collection
-    from plackett.cli.shared import files
     from plackett.data.documents.read import read_text
-    from plackett.exceptions import DataFormatError
-    from plackett.storage.opening import name_of
 
     known = None if source == "-" else load_collection(source)
     if known is not None:
@@ -151,8 +128,6 @@ def _load_queries(source: str) -> dict[str, str]:
 
 def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     """Parse lines of id, tab and text; without tabs, whole lines numbered from 1."""
-    from plackett.exceptions import DataFormatError
-
     lines = [(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     has_ids = any("\t" in line for _, line in lines)
     for place, (number, line) in enumerate(lines, 1):
@@ -164,7 +139,6 @@ def _line_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 def _json_queries(name: str, text: str) -> Iterator[tuple[int, str, str]]:
     from plackett.data.documents.read import id_key, json_lines
-    from plackett.exceptions import DataFormatError
 
     for number, row in json_lines(name, text.split("\n")):
         key = "qid" if "qid" in row else id_key(row)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from plackett._optional import import_optional
+from plackett.cli.shared import files, output
 from plackett.cli.shared.options import Server, argument, command, option
+from plackett.cli.shared.parameters import usage_errors
 
 if TYPE_CHECKING:
     from plackett.apps.serve.service import Service
-    from plackett.apps.serve.settings import InterleaveSettings, ServingSettings
 
 LIMITS, INTERLEAVING = "Limits", "Interleaving"
 
@@ -41,10 +42,6 @@ def serve(
     **others: Any,
 ) -> None:
     """Serve models over HTTP: POST /rank orders a list by score. Stop it with Ctrl-C or SIGTERM."""
-    from plackett._optional import import_optional
-    from plackett.cli.shared import files, output
-    from plackett.cli.shared.parameters import usage_errors
-
     for package in ("starlette", "uvicorn", "pydantic", "prometheus_client"):
         import_optional(package, extra="web", needed_for="plackett serve")
     from plackett.apps.access.server import address_of, open_ports
@@ -52,11 +49,15 @@ def serve(
     from plackett.apps.serve.models import ModelSpec, ModelTable, load_model
     from plackett.apps.serve.server import run_service
     from plackett.apps.serve.service import Service
+    from plackett.apps.serve.settings import InterleaveSettings, ServingSettings
 
     with usage_errors():
         specs = [ModelSpec.parse(text) for text in models]
-        test = _interleaving(interleave, {"method": method, "k": interleave_k})
-        settings = _settings(
+        mixing: dict[str, Any] = {name: value for name, value in (("method", method), ("k", interleave_k)) if value}
+        if interleave is None and mixing:
+            raise ValueError("--method and --interleave-k require --interleave.")
+        test = None if interleave is None else InterleaveSettings(tuple(interleave.split(",")), **mixing)
+        settings = ServingSettings(
             **server.settings(), **others, log=log, workers=workers, max_body=max_body << 20, interleave=test
         )
         if workers > 1 and os.name != "posix":
@@ -79,21 +80,8 @@ def serve(
         run_service(service, listeners)
 
 
-def _interleaving(names: str | None, options: dict[str, Any]) -> InterleaveSettings | None:
-    from plackett.apps.serve.settings import InterleaveSettings
-
-    given = {name: value for name, value in options.items() if value is not None}
-    if names is None:
-        if given:
-            raise ValueError("--method and --interleave-k require --interleave.")
-        return None
-    return InterleaveSettings(tuple(names.split(",")), **given)
-
-
 def _warn_of_same_models(service: Service) -> None:
     """Warn if two interleaved models are copies of one file."""
-    from plackett.cli.shared import output
-
     test, seen = service.settings.interleave, dict[str, str]()
     for key in () if test is None else test.rankers:
         model = service.table.get(key)
@@ -103,11 +91,3 @@ def _warn_of_same_models(service: Service) -> None:
                 f"--interleave: {first} and {key} are the same model (checksum {model.short_checksum}), so a test of "
                 "them can only end in a tie.",
             )
-
-
-def _settings(**options: Any) -> ServingSettings:
-    from plackett.apps.serve.settings import ServingSettings
-
-    if not math.isfinite(options["seconds"]) or not math.isfinite(options["poll"]):
-        raise ValueError("--seconds and --poll must be finite.")
-    return ServingSettings(**options)

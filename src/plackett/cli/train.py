@@ -1,34 +1,75 @@
-"""``plackett train``: fit a ranker to judged lists and save it."""
+"""``plackett train``: fit a ranker to judged lists, or to clicks, and save it."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
-from plackett.cli.shared import completion, own_parts, parameters
+import plackett as pk
+from plackett._names import count_of
+from plackett._progress import is_watched
+from plackett.cli.fit_summary import Fit, as_dict, print_summary, step_word
+from plackett.cli.shared import clusters, completion, inputs, options, output, own_parts, parameters, results
 from plackett.cli.shared.clusters import Cluster
-from plackett.cli.shared.options import (
-    JSON,
-    QUIET,
-    SETTINGS_OPTION,
-    Numbers,
-    Source,
-    command,
-    data_argument,
-    measures_option,
-    option,
-)
+from plackett.cli.shared.options import CLICKS, Numbers, Options, Source, command, option
 from plackett.cli.shared.rankers import DEFAULT, RankerCommand
-from plackett.cli.training.clicks import Clicks, take_linear_loss
-from plackett.cli.training.summary import Fit, as_dict, print_summary, step_word
-
-if TYPE_CHECKING:
-    from plackett.data.queries import Queries
-    from plackett.rankers.linear.l2_path import L2Path
+from plackett.exceptions import DataWarning, warn
 
 CHOOSE_L2_IN_FIT = ("qsvm", "knn-svm", "indv-svm", "query-dependent")  # rankers whose l2 may hold several strengths
+ANY_LOSS = ("linear", "trees", "neural", "kernel")  # rankers that take any loss
+LOSS_OF_CLICKS = "softmax"
+
+
+@dataclass(frozen=True)
+class Clicks(Options):
+    """A click log to learn from, and how its labels are corrected."""
+
+    log: str | None = option(
+        "Learn from clicks; DATA holds the features.", "--clicks", metavar="LOG", reads="file", panel=CLICKS
+    )
+    correct: str | None = option(
+        "naive, ips, affine, policy-aware, dr.",
+        metavar="METHOD",
+        choice="plackett.clicks.correction.correct:METHODS",
+        panel=CLICKS,
+    )
+    propensities: str | None = option("A file, numbers, harvesting, em, trust, …", metavar="FILE", panel=CLICKS)
+    clip: float | None = option("Smallest propensity.", metavar="X", min=0.0, max=1.0, panel=CLICKS)
+
+    def check(self, data: list[str]) -> None:
+        """Raise if an option needs a log, or if there are no data."""
+        if self.log is None:
+            for name in ("correct", "propensities", "clip"):
+                if getattr(self, name) is not None:
+                    raise click.BadParameter(f"--{name} requires --clicks LOG.")
+            if not data:
+                raise click.BadParameter("DATA is missing: give judged lists, or features and --clicks LOG.")
+        elif self.correct == "naive" and self.propensities is not None:
+            raise click.BadParameter("--correct naive needs no --propensities.")
+
+    def labels(self, features: pk.Queries | None, seed: int) -> pk.clicks.CorrectedLabels:
+        """Return the labels of the shown documents."""
+        from plackett.cli.clicks import propensities_of
+
+        assert self.log is not None
+        log = pk.clicks.read_clicks(self.log)
+        if features is None and log.features is None:
+            raise ValueError(f"{self.log} has no features. Give DATA, which holds them by query and document.")
+        if features is not None and features.docid is None:
+            pair = log.pairs[0]
+            warn(
+                f"the features have no document names: document {pair[1]!r} of the log is taken for row {pair[1]}, "
+                "counted from 0. Give the names, such as in the comments of LETOR rows or with --docid.",
+                DataWarning,
+            )
+        method, found = self.correct or "policy-aware", None
+        if method != "naive":
+            words = self.propensities or ("trust" if method == "affine" else "harvesting")
+            found = propensities_of(words, log, features, seed)
+        return pk.clicks.corrected_labels(log, found, method, clip=self.clip, features=features, random_state=seed)
 
 
 def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
@@ -44,21 +85,21 @@ def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) ->
 @option("Describe each ranker.", "--rankers", is_eager=True, expose_value=False, callback=_list_rankers, is_flag=True)
 def train(
     params: dict[str, Any],
-    data: list[str] = data_argument(required=False),
+    data: list[str] = options.data_argument(required=False),
     model: str = option("Model file.", "-o", metavar="FILE", required=True, written="model"),
     ranker: str | None = option(
         f"Ranker ({DEFAULT}); -r NAME --help: its options.", "-r", metavar="NAME", complete=completion.rankers
     ),
-    settings: list[str] = SETTINGS_OPTION,
+    settings: list[str] = options.SETTINGS_OPTION,
     validation: str | None = option("Lists for early stopping, or for l2.", metavar="DATA", reads="data"),
-    metrics: Any = measures_option("Measures; the first decides.", "ndcg@10,map"),
+    metrics: Any = options.measures_option("Measures; the first decides.", "ndcg@10,map"),
     tune_l2: bool = option("Choose l2 by validation."),
     l2_path: list[float] | None = option("Values of l2 to choose from.", type=Numbers(), metavar="L2,L2,…"),
     clicks: Clicks = Clicks(),
     source: Source = Source(),
     cluster: Cluster = Cluster(),
-    as_json: bool = JSON,
-    quiet: bool = QUIET,
+    as_json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Fit a ranker to judged lists, or to clicks, and save it as a model file."""
     params = _with_settings(params, settings)
@@ -74,58 +115,48 @@ def train(
     if has_clicks and cluster.option:
         raise click.BadParameter("--clicks cannot be combined with a cluster.")
 
-    from plackett.cli.shared import clusters, inputs, models, output
-
     name = ranker or ("linear" if "loss" in params or has_clicks else DEFAULT)
-    has_own_path = name in CHOOSE_L2_IN_FIT
-    if is_tuned and has_own_path:
-        params["l2"] = "grid" if l2_path is None else l2_path
+    if is_tuned and name in CHOOSE_L2_IN_FIT:
+        params["l2"], is_tuned = "grid" if l2_path is None else l2_path, False
     with output.doing(f"loading {name}"):
         estimator = _build(name, params, is_tuned=is_tuned)
-    note_of_loss = take_linear_loss(estimator, name, has_loss="loss" in params) if has_clicks else None
+    note_of_loss = _take_linear_loss(estimator, name, has_loss="loss" in params) if has_clicks else None
     if cluster.option and not getattr(estimator, "takes_parts", False):
         raise click.BadParameter(f"a cluster supports only linear rankers and trees, not {name!r}.")
+    fit = Fit(name, estimator.set_params(verbose=is_watched() and not quiet), metrics, model)
 
     start = time.perf_counter()
     queries: Any = None
-    labels = held_back = note = None
     with cluster.connection() as client:
-        if client is not None:
-            queries = clusters.parts_of(data, client, source)
-            held_back = None if validation is None else inputs.load_queries([validation], source)
-        elif data:
-            queries, held_back, note = inputs.load_sets(data, validation, source, needs_labels=not has_clicks)
-        elif validation is not None:
-            held_back = inputs.load_queries([validation], source)
-        if note is not None and not quiet:
-            output.note(note)
+        if client is None and data:
+            queries, fit.held_back = inputs.load_sets(
+                data, validation, source, needs_labels=not has_clicks, is_quiet=quiet
+            )
+        else:
+            queries = None if client is None else clusters.parts_of(data, client, source)
+            fit.held_back = None if validation is None else inputs.load_queries([validation], source)
+        weights = None
         if has_clicks:
             labels = clicks.labels(queries, params.get("random_state") or 0)
-            queries = labels.queries
+            queries, fit.clicks = labels.to_queries(), labels.diagnose()
+            weights = labels.sample_weight(queries)
             if not quiet:
-                output.note("\n".join(filter(None, [f"{labels.diagnosis}\n", note_of_loss])))
-        fit = Fit(name, estimator, queries, held_back, metrics, model, labels, client)
-        fit.seconds["reading"] = time.perf_counter() - start
-        _train(fit, l2_path, is_path=is_tuned and not has_own_path, is_quiet=quiet)
+                output.note("\n".join(filter(None, [f"{fit.clicks}\n", note_of_loss])))
+        fit.sizes = queries
+        read = time.perf_counter()
+        if is_tuned:
+            _choose_l2(fit, queries, weights, l2_path)
+        else:
+            _fit(fit, queries, weights)
+        fit.seconds = {"reading": read - start, "fitting": time.perf_counter() - read}
+        fit.ranker.set_params(verbose=False)  # not stored in the model
+        fit.ranker.save(model)
+        _measure(fit, queries, is_on_cluster=client is not None)
     if as_json:
         output.write_json(as_dict(fit))
     elif not quiet:
         print_summary(fit)
-        models.next_step(model)
-
-
-def _train(fit: Fit, strengths: list[float] | None, *, is_path: bool, is_quiet: bool) -> None:
-    """Fit, save and evaluate."""
-    from plackett._progress import is_watched
-
-    start = time.perf_counter()
-    fit.estimator.set_params(verbose=is_watched() and not is_quiet)
-    fit.path = _fit_path(fit, strengths) if is_path else None
-    fit.fitted = _fitted(fit) if fit.path is None else fit.path.best
-    fit.seconds["fitting"] = time.perf_counter() - start
-    fit.fitted.set_params(verbose=False)  # not stored in the model
-    fit.fitted.save(fit.model)
-    _measure(fit)
+        results.next_step_of_model(model)
 
 
 # --- Options ----------------------------------------------------------------------------------------------------------
@@ -133,8 +164,7 @@ def _train(fit: Fit, strengths: list[float] | None, *, is_path: bool, is_quiet: 
 
 def _with_settings(params: dict[str, Any], words: list[str]) -> dict[str, Any]:
     """Return all parameters, those given as ``key=value`` too; raise for those that are given twice."""
-    answer = {name: own_parts.loss(value, "--loss") if name == "loss" else value for name, value in params.items()}
-    answer = {name: parameters.as_features(name, value) for name, value in answer.items()}
+    answer = {name: parameters.as_parameter(name, value, f"--{name}") for name, value in params.items()}
     for name, value in parameters.settings_of(words).items():
         if name == "verbose":
             raise click.BadParameter("--set verbose: verbose has its own option, --quiet.")
@@ -147,15 +177,13 @@ def _with_settings(params: dict[str, Any], words: list[str]) -> dict[str, Any]:
 
 def _build(name: str, params: dict[str, Any], *, is_tuned: bool) -> Any:
     """Return the unfitted ranker; raise for unknown parameters and invalid values."""
-    from plackett.rankers.registry import ranker
-
     if own_parts.is_own_ranker(name):
         raise click.BadParameter(
             f"--ranker {name}: plackett cannot save user-defined rankers. Use it in compare or tune."
         )
     with parameters.usage_errors():
-        estimator = ranker(name, **params)
-        parameters.check_values(estimator)
+        estimator = pk.ranker(name, **params)
+        estimator.check_parameters()
     if not hasattr(estimator, "save"):
         raise click.BadParameter(f"--ranker {name}: plackett cannot save this model. Use it in compare or tune.")
     if is_tuned and "l2" not in estimator.get_params(deep=False):
@@ -163,67 +191,71 @@ def _build(name: str, params: dict[str, Any], *, is_tuned: bool) -> Any:
     return estimator
 
 
+def _take_linear_loss(estimator: Any, name: str, *, has_loss: bool) -> str | None:
+    """Set a loss that is linear in the labels; return a note if it replaces the requested loss."""
+    if not getattr(estimator, "takes_loss_objects", False):
+        raise click.BadParameter(
+            f"--ranker {name} cannot learn from --clicks: it has no loss that is linear in the labels. Use linear, "
+            "kernel, trees or neural."
+        )
+    if name in ANY_LOSS and not has_loss:
+        estimator.set_params(loss=LOSS_OF_CLICKS)
+        return None
+    own = pk.losses.get_loss(estimator.loss)
+    with parameters.usage_errors("--clicks: "):
+        linear = pk.losses.linear_form(own)
+    if linear is own:
+        return None
+    estimator.set_params(loss=linear)
+    return f"the loss {own!r} was replaced by {linear!r}, which is linear in the labels."
+
+
 # --- The fit ----------------------------------------------------------------------------------------------------------
 
 
-def _fitted(fit: Fit) -> Any:
-    """Return the fitted ranker. After Ctrl-C, save the best model found so far."""
-    arguments = {} if fit.held_back is None else {"eval_set": fit.held_back, "eval_metric": fit.metrics[0]}
-    if fit.weights is not None:
-        arguments["sample_weight"] = fit.weights
+def _fit(fit: Fit, queries: Any, weights: Any) -> None:
+    """Fit the ranker. After Ctrl-C, save the best model found so far."""
+    from plackett.solvers.base import INTERRUPTED
+
+    ranker, held_back = fit.ranker, fit.held_back
+    arguments = {} if held_back is None else {"eval_set": held_back, "eval_metric": fit.metrics[0]}
+    if weights is not None:
+        arguments["sample_weight"] = weights
     try:
-        return fit.estimator.fit(fit.queries, **arguments)
+        fit.ranker = ranker.fit(queries, **arguments)
     except KeyboardInterrupt:
-        _save_interrupted(fit)
+        n_steps, word = getattr(ranker, "n_iter_", 0), step_word(ranker)
+        is_empty = getattr(ranker, "n_rounds_", n_steps) == 0  # rounds kept by a boosted ranker
+        if getattr(ranker, "stop_reason_", None) != INTERRUPTED or is_empty:
+            output.note("the fit had not started; no model was written.")
+            raise
+        ranker.set_params(verbose=False).save(fit.model)
+        kept = "best coefficients" if word == "iteration" else f"{'' if held_back is None else 'best '}{word}s"
+        output.note(f"stopped after {count_of(n_steps, word)}; the {kept} so far are in {fit.model}.")
         raise
 
 
-def _save_interrupted(fit: Fit) -> None:
-    from plackett.cli.shared import output
-    from plackett.solvers.base import INTERRUPTED
-    from plackett.validation import count_of
-
-    n_steps, word = getattr(fit.estimator, "n_iter_", 0), step_word(fit.estimator)
-    is_empty = getattr(fit.estimator, "n_rounds_", n_steps) == 0  # rounds kept by a boosted ranker
-    if getattr(fit.estimator, "stop_reason_", None) != INTERRUPTED or is_empty:
-        output.note("the fit had not started; no model was written.")
-        return
-    fit.estimator.set_params(verbose=False)
-    fit.estimator.save(fit.model)
-    found = "best coefficients" if word == "iteration" else f"best {word}s" if fit.held_back is not None else f"{word}s"
-    output.note(f"stopped after {count_of(n_steps, word)}; the {found} so far are in {fit.model}.")
-
-
-def _fit_path(fit: Fit, strengths: list[float] | None) -> L2Path:
-    from plackett.cli.shared import output
-
+def _choose_l2(fit: Fit, queries: Any, weights: Any, strengths: list[float] | None) -> None:
+    """Fit the ranker with each l2, and choose on the validation set."""
     try:
-        return fit.estimator.l2_path(
-            fit.queries, l2=strengths, sample_weight=fit.weights, eval_set=fit.held_back, eval_metric=fit.metrics[0]
+        fit.path = fit.ranker.l2_path(
+            queries, l2=strengths, sample_weight=weights, eval_set=fit.held_back, eval_metric=fit.metrics[0]
         )
     except KeyboardInterrupt:
         output.note("stopped before l2 was chosen; no model was written.")
         raise
+    fit.ranker = fit.path.best
 
 
-# --- Evaluation -------------------------------------------------------------------------------------------------------
-
-
-def _measure(fit: Fit) -> None:
+def _measure(fit: Fit, queries: Any, *, is_on_cluster: bool) -> None:
     """Measure the fitted ranker on each set. The model is already saved and survives a Ctrl-C here."""
-    from plackett.cli.shared import clusters, output
-    from plackett.evaluation.evaluate import evaluate
-
-    def means_on(queries: Queries) -> dict[str, float]:
-        return evaluate(queries, fit.fitted.predict(queries), metrics=fit.metrics).mean()
-
+    sets = {} if fit.clicks is not None or is_on_cluster else {"training": queries}  # measures expect judgements
+    sets |= {} if fit.held_back is None else {"validation": fit.held_back}
     try:
-        if fit.client is not None:
-            fit.sizes, fit.measured["training"] = clusters.measure(fit.queries, fit.fitted, fit.metrics)
-        elif fit.labels is None:  # measures expect judgements, not estimates
-            fit.measured["training"] = means_on(fit.queries)
-        if fit.held_back is not None:
-            fit.measured["validation"] = means_on(fit.held_back)
+        if is_on_cluster:
+            fit.sizes, fit.measured["training"] = clusters.measure(queries, fit.ranker, fit.metrics)
+        for name, lists in sets.items():
+            fit.measured[name] = pk.evaluate(lists, fit.ranker.predict(lists), metrics=fit.metrics).mean()
     except KeyboardInterrupt:
         output.note(f"stopped during the evaluation; the fitted model is in {fit.model}.")
         raise

@@ -5,18 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from plackett._optional import import_optional
+from plackett._progress import Progress, is_watched
+from plackett.cli.shared import files, inputs, output
 from plackett.cli.shared.options import Server, argument, command, option
+from plackett.cli.shared.parameters import usage_errors
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.collections.base import Collection
     from plackett.apps.workbench.engines.settings import EngineSettings
-    from plackett.apps.workbench.settings import Settings
 
 
 @command()
@@ -38,23 +42,24 @@ def workbench(
     no_browser: bool = option("Print the address without opening a browser."),
 ) -> None:
     """Search, judge results and refine the ranking in a browser; stop it with Ctrl-C."""
-    from plackett._optional import import_optional
-    from plackett.cli.shared import output
-
     for package in ("fastapi", "uvicorn", "sqlalchemy", "jinja2", "cachetools", "platformdirs"):
         import_optional(package, extra="web", needed_for="plackett workbench")
     if letor and source is not None:
         raise click.BadParameter("give either SOURCE or --letor.")
-    live = _engines(engines, {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr})
+    from plackett.apps.access.server import address_of, open_port, serve, starting
+    from plackett.apps.workbench.engines.settings import engine_at, read_engine
+    from plackett.apps.workbench.settings import GRADES, Settings
+
+    addresses = {"elasticsearch": elasticsearch, "opensearch": opensearch, "solr": solr}
+    with usage_errors():
+        live = [read_engine(path) for path in engines]
+        live += [engine_at(kind, url) for kind, url in addresses.items() if url is not None]
+        words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
+        settings = Settings(**server.settings(), grades=words)
     if live and letor:
         raise click.BadParameter("--letor cannot be combined with a live engine; give SOURCE, or neither.")
-    settings = _settings(server, grades)
-    from plackett._progress import Progress, is_watched
-    from plackett.apps.access.server import address_of, open_port, serve, starting
-
-    with open_port(
-        settings.host, settings.port
-    ) as listener:  # a port that is in use is reported before the index is built
+    # a port that is in use is reported before the index is built
+    with open_port(settings.host, settings.port) as listener:
         settings = replace(settings, port=listener.getsockname()[1])  # the actual port if 0 was given
         from plackett.apps.workbench.app import create_app
         from plackett.apps.workbench.db import default_store_path
@@ -65,34 +70,16 @@ def workbench(
             collection = _collection(source, letor, models, live, lambda n, n_all: bar.advance_to(n / n_all))
         with Store(default_store_path(collection.key) if store is None else store) as opened:
             app = create_app(collection, opened, settings)
-            for note in app.state.workbench.rankers.notes:
-                output.note(note)
+            output.notes(app.state.workbench.rankers.notes)
             output.note(f"{collection.name}: {collection.size}; judgements in {opened.location}")
             if not settings.is_local:
                 output.note("plain HTTP: the token is sent unencrypted; anyone who can read the traffic can use it")
             output.note(f"The workbench is at {address} (stop it with Ctrl-C)")
             if not no_browser and _has_display():
-                _open(address)
+                import webbrowser
+
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
             serve(app, listener)
-
-
-def _settings(server: Server, grades: str | None) -> Settings:
-    from plackett.apps.workbench.settings import GRADES, Settings
-    from plackett.cli.shared.parameters import usage_errors
-
-    words = GRADES if grades is None else tuple(word.strip() for word in grades.split(","))
-    with usage_errors():
-        return Settings(**server.settings(), grades=words)
-
-
-def _engines(files: list[str], addresses: dict[str, str | None]) -> list[EngineSettings]:
-    """Return the settings of live engines, those of files first."""
-    from plackett.apps.workbench.engines.settings import engine_at, read_engine
-    from plackett.cli.shared.parameters import usage_errors
-
-    with usage_errors():
-        found = [read_engine(path) for path in files]
-        return found + [engine_at(kind, url) for kind, url in addresses.items() if url is not None]
 
 
 def _collection(
@@ -106,18 +93,16 @@ def _collection(
     from plackett.apps.workbench.collections.text import default_cache_folder, open_collection
     from plackett.apps.workbench.engines.answers import Engine
     from plackett.apps.workbench.engines.collection import EngineCollection
-    from plackett.cli.shared import files, inputs
-    from plackett.cli.shared.models import for_model, load_ranker, name_of_data
     from plackett.data.documents.read import as_text
 
-    rankers = {path: load_ranker(path) for path in models}
+    rankers = {path: inputs.load_ranker(path) for path in models}
     collection: Collection
     if letor:
-        queries = inputs.load_queries(letor)
+        queries, name = inputs.load_queries(letor), inputs.name_of_data(letor)
         widest = max(rankers, key=lambda path: rankers[path].n_features_in_, default=None)
         if widest is not None:
-            queries = for_model(queries, rankers[widest], name_of_data(letor), widest)
-        collection = LetorCollection(queries, name=as_text(os.path.basename(name_of_data(letor))) or "judged lists")
+            queries = inputs.for_model(queries, rankers[widest], name, widest)
+        collection = LetorCollection(queries, name=as_text(os.path.basename(name)) or "judged lists")
         paths = "\0".join(name if files.is_known_name(name) else os.path.abspath(name) for name in letor)
         collection.key += f"-{hashlib.sha256(os.fsencode(paths)).hexdigest()[:10]}"
     elif engines and source is None:
@@ -139,10 +124,3 @@ def _has_display() -> bool:
     if sys.stderr is None or not sys.stderr.isatty():
         return False
     return sys.platform in ("win32", "darwin") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open(address: str) -> None:
-    import threading
-    import webbrowser
-
-    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

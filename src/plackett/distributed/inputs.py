@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from plackett.data.parquet.read import has_column
+from plackett.data.parquet.read import column_names
 from plackett.data.queries import Queries
 from plackett.data.sources import Source, sources
 from plackett.data.tables.column_roles import COLUMNS_LISTED, ID_NAMES, warn_of_columns
@@ -124,7 +124,7 @@ def _sources(items: list, y: Any, qid: Any, client: Any, needs_labels: bool) -> 
         n_parts = -(-sum(0 if is_remote(file) else os.path.getsize(file) for file in files) // BYTES_PER_PART)
     else:
         n_parts = sum(client.nthreads().values())
-    if not needs_labels and y is None and is_parquet(files[0]) and not has_column(files[0], "label"):
+    if not needs_labels and y is None and is_parquet(files[0]) and "label" not in column_names(files[0]):
         columns["label"] = None
     return sources(files, pieces=max(1, n_parts), **columns)
 

@@ -173,6 +173,8 @@ class Ranker(QueryInputs, ABC):
         """Raise a ``ValueError`` for invalid parameters, as ``fit`` does before it reads the data."""
         if getattr(self, "patience", None) is not None:
             check_positive_int(self.patience, "patience")
+        if getattr(self, "normalize", None) is not None:
+            get_normalizer(self.normalize)
         preparation.check_parameters(self)
         check_parameters(self)
         self._check_parameters()

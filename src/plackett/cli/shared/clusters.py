@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from plackett._optional import import_optional
+from plackett.cli.shared import inputs
+from plackett.cli.shared.files import is_known_name
 from plackett.cli.shared.options import Options, Source, option
+from plackett.storage.file_names import files_of, is_parquet
 
 if TYPE_CHECKING:
     from plackett.data.sources import Source as Part
@@ -55,8 +58,6 @@ class Cluster(Options):
             raise click.BadParameter(f"--cluster {self.address}: expected an address such as tcp://scheduler:8786.")
         if cache:
             raise click.BadParameter(f"--cache keeps a copy on this machine, which {self.option} does not read.")
-        from plackett.cli.shared.files import is_known_name
-
         for name in data:
             if name == "-" or is_known_name(name):
                 raise click.BadParameter(f"{self.option} needs files that every worker can read, not {name!r}.")
@@ -116,23 +117,18 @@ def parts_of(
 
     Parquet files need a column of labels only if ``needs_labels``; ``features`` are their features.
     """
-    from plackett.data.parquet.read import has_column
     from plackett.data.sources import sources
-    from plackett.storage.file_names import files_of, is_parquet
 
     options = source.columns()
     for name in {"drop", "categorical", "sql"} & options.keys():
         raise click.BadParameter(f"--{name} needs all rows in this process, not on a cluster. Change the files.")
     first = files_of(data)[0]
     if is_parquet(first):
-        if features and any(has_column(first, name) for name in features):
-            options["features"] = features
-        if not needs_labels and not has_column(first, source.label or "label"):
-            options["label"] = None
+        options |= inputs.roles_in_parquet(data, source, needs_labels=needs_labels, features=features)
     elif options:
         raise click.BadParameter(f"--{next(iter(options))} names a column, but {first} is not a Parquet file.")
     else:
-        options = {"first_index": int(not source.zero_based), "sparse": source.sparse}
+        options = source.of_letor()
     return sources(data, pieces=max(1, sum(client.nthreads().values())), **options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from glob import escape, glob
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from click.shell_completion import CompletionItem
 
 Pairs = list[tuple[str, str]]
-Names = str | Iterable[str]  # names, or the constant of a module that holds them
+Names = str | Iterable[str]  # names, or the constant or function of a module that has them
 STARTS = {"bash": ".bashrc", "zsh": ".zshrc", "fish": ".config/fish/completions/plackett.fish"}
 
 
@@ -53,12 +53,6 @@ def _last_of_list(names: Callable[[], Pairs]) -> Callable[[str], Pairs]:
     return complete
 
 
-def _rankers() -> Pairs:
-    from plackett.rankers.registry import ENTRIES
-
-    return [(name, entry.description) for name, entry in ENTRIES.items()]
-
-
 def _measures() -> Pairs:
     from plackett.metrics.measure import KINDS
 
@@ -71,29 +65,19 @@ def _first_line(function: Any) -> str:
     return (function.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
 
 
-def _losses() -> Pairs:
-    from plackett.losses import loss_names
-
-    return [(name, "") for name in loss_names()]
-
-
-def _conventions() -> Pairs:
-    from plackett.metrics.conventions import CONVENTIONS
-
-    return [(name, convention.summary) for name, convention in CONVENTIONS.items()]
-
-
-def in_module(names: Names) -> tuple[str, ...]:
-    """Return names; those of a constant, written ``module:CONSTANT``, are imported."""
-    if not isinstance(names, str):
-        return tuple(names)
-    module, _, constant = names.partition(":")
-    return tuple(getattr(import_module(module), constant))
+def known_names(names: Names) -> dict[str, str]:
+    """Return names with their texts; those of a constant or a function, written ``module:NAME``, are imported."""
+    if isinstance(names, str):
+        module, _, name = names.partition(":")
+        found = getattr(import_module(module), name)
+        names = found() if callable(found) else found
+    about = names if isinstance(names, Mapping) else {}
+    return {name: getattr(about.get(name), "summary", getattr(about.get(name), "description", "")) for name in names}
 
 
 def of_names(names: Names) -> Callable[[str], Pairs]:
     """Return a completion of these names."""
-    return _last_of_list(lambda: [(name, "") for name in in_module(names)])
+    return _last_of_list(lambda: [*known_names(names).items()])
 
 
 def _sets(kind: str, *others: str) -> Callable[[str], Pairs]:
@@ -114,16 +98,8 @@ def files(incomplete: str) -> Pairs:
     return [(f"{path}/" if os.path.isdir(path) else path, "") for path in paths]
 
 
-def papers(incomplete: str) -> Pairs:
-    """Return the papers of ``plackett reproduce``."""
-    from plackett.reproductions import PAPERS
-
-    return [(name, "") for name in PAPERS if name.startswith(incomplete)]
-
-
-rankers = _last_of_list(_rankers)
+rankers = of_names("plackett.rankers.registry:ENTRIES")
+losses = of_names("plackett.losses:loss_names")
 measures = _last_of_list(_measures)
-losses = _last_of_list(_losses)
-conventions = _last_of_list(_conventions)
 data = _sets("queries")
 texts = _sets("text", "stdlib")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -60,7 +61,7 @@ class Option(click.Option):
                 from plackett.validation import check_choice
 
                 for word in value.split(","):
-                    check_choice(word.strip(), str(self.name), completion.in_module(self.choice))
+                    check_choice(word.strip(), str(self.name), tuple(completion.known_names(self.choice)))
             if self.written is not None and (value != "-" or self.written == "model"):
                 from plackett.cli.shared import files
 
@@ -79,11 +80,13 @@ class Argument(click.Argument):
         self.help, self.reads = help, reads
 
 
+@dataclass(frozen=True)
 class Declared:
     """An option or an argument, as the default of a parameter of a verb or of a field of a group."""
 
-    def __init__(self, kind: type[click.Parameter], *names: str, **about: Any):
-        self.kind, self.names, self.about = kind, names, about
+    kind: type[click.Parameter]
+    names: tuple[str, ...]
+    about: dict[str, Any]
 
     def __call__(self, verb: Any) -> Any:
         """Add the option to a verb, which takes it among other values."""
@@ -91,30 +94,27 @@ class Declared:
 
     def of(self, name: str, annotation: str) -> Declared:
         """Return the option of a parameter."""
-        kind, names = annotation.removesuffix(" | None"), list(self.names)
+        kind, is_option = annotation.removesuffix(" | None"), self.kind is Option
         about = {**KINDS.get(kind, {}), **self.about}
-        if self.kind is Option and len(name) > 1 and not any(word.startswith("--") for word in names):
-            names.append(f"--{name.replace('_', '-')}")
+        is_named = len(name) == 1 or any(word.startswith("--") for word in self.names)
+        names = self.names if is_named or not is_option else (*self.names, f"--{name.replace('_', '-')}")
         if kind.startswith(("list[str", "tuple[")):
-            about = {**({"multiple": True} if self.kind is Option else {"nargs": -1}), **about}
+            about = {**({"multiple": True} if is_option else {"nargs": -1}), **about}
         if kind == "list[str]":
             about = {"callback": as_list, **about}
-        return Declared(self.kind, *names, name, **about)
+        return Declared(self.kind, (*names, name), about)
 
 
-def option(*words: str, min: Any = None, max: Any = None, **about: Any) -> Any:
+def option(text: str, *names: str, min: Any = None, max: Any = None, **about: Any) -> Any:
     """Declare an option: a text for the help, names unless it has that of its parameter, and the least value."""
-    names = [word for word in words if word[:1] == "-" or word.isidentifier()]
-    if texts := [word for word in words if word not in names]:
-        about["help"] = texts[0]
     if min is not None:
-        about["type"] = click.IntRange(int(min), max) if isinstance(min, int) else Number(min, max)
-    return Declared(Option, *names, **about)
+        about["type"] = click.IntRange(min, max) if isinstance(min, int) else Number(min, max)
+    return Declared(Option, names, {"help": text, **about})
 
 
-def argument(*words: str, **about: Any) -> Any:
+def argument(text: str, **about: Any) -> Any:
     """Declare an argument with a text for the help."""
-    return Declared(Argument, *(word for word in words if word.isidentifier()), **{"help": words[0], **about})
+    return Declared(Argument, (), {"help": text, **about})
 
 
 def command(group: Any = click, *names: str, cls: Any = Command) -> Callable:
@@ -149,7 +149,10 @@ class Numbers(click.ParamType):
 
 
 class Number(click.FloatRange):
-    """A number in a range; NaN is in none."""
+    """A finite number in a range."""
+
+    def __init__(self, min: float, max: float | None):
+        super().__init__(min, math.inf if max is None else max, max_open=max is None)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         """Return the number."""
@@ -191,7 +194,7 @@ def measures_option(text: str, default: str | None = None, *, is_single: bool = 
     def parsed(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
         if ctx.resilient_parsing or not (values or default):
             return None
-        from plackett.cli.shared.measures import parse_measures
+        from plackett.cli.shared.parameters import parse_measures
 
         names = parse_measures(values or default or "")
         if is_single and len(names) > 1:
@@ -205,9 +208,9 @@ def measures_option(text: str, default: str | None = None, *, is_single: bool = 
 CONVENTION = option(
     "standard, paper, letor3, letor4, trec, sklearn, lightgbm, xgboost, gdeval, ranx.", "-c", "--convention",
     default="standard", panel=METHOD,
-    choice="plackett.metrics.conventions:CONVENTIONS", complete=completion.conventions,
+    choice="plackett.metrics.conventions:CONVENTIONS",
 )  # fmt: skip
-SEED = option("Random seed.", "--seed", min=0, default=0, panel=METHOD)
+SEED = option("Random seed.", "--seed", min=0, max=2**32 - 1, default=0, panel=METHOD)
 JSON = option("Print JSON.", "--json", panel=OUTPUT)
 QUIET = option("No progress, no notes.", "-q", panel=OUTPUT)
 MODEL = argument("A model of plackett train or another tool.", metavar="MODEL", reads="file")
@@ -268,6 +271,10 @@ class Source(Options):
         names = ("qid", "label", "docid", "drop", "categorical", "sql")
         return {name: value for name in names if (value := getattr(self, name))}
 
+    def of_letor(self) -> dict[str, Any]:
+        """Return arguments of ``read_letor``."""
+        return {"first_index": int(not self.zero_based), "sparse": self.sparse}
+
 
 @dataclass(frozen=True)
 class Preparation(Options):
@@ -277,11 +284,9 @@ class Preparation(Options):
     missing_indicator: bool = option("Also add columns that mark NaN.", panel=COLUMNS)
     encoding: str | None = option("Encode text: one-hot, target.", metavar="HOW", panel=COLUMNS)
 
-    def of(self, contestant: Any) -> Any:
-        """Return a contestant with these rules, where it has the parameters."""
-        from plackett.evaluation.compare.contestants import with_preparation
-
-        return with_preparation(contestant, self.missing, self.missing_indicator or None, self.encoding)
+    def rules(self) -> dict[str, Any]:
+        """Return arguments of ``compare`` and ``select``."""
+        return {**vars(self), "missing_indicator": self.missing_indicator or None}
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from plackett._progress import is_drawn, is_watched
+
 if TYPE_CHECKING:
     from plackett._tables import Table
 
@@ -32,16 +34,18 @@ def note(text: str) -> None:
     print(wrapped(text, "stderr"), file=sys.stderr)
 
 
+def notes(texts: Iterable[str]) -> None:
+    """Print several notes."""
+    for text in texts:
+        note(text)
+
+
 @contextlib.contextmanager
 def doing(what: str) -> Iterator[None]:
     """Say on a terminal what is being done, if it takes longer than ``DELAY``; the line disappears when it is done."""
     context = click.get_current_context(silent=True)
-    if not is_terminal() or (context is not None and context.params.get("quiet")):
-        yield
-        return
-    from plackett._progress import is_drawn, is_watched
-
-    if not is_watched() or is_drawn():
+    is_quiet = context is not None and context.params.get("quiet")
+    if is_quiet or not is_terminal() or not is_watched() or is_drawn():
         yield
         return
     shown = []
@@ -84,13 +88,10 @@ def printable(text: str) -> str:
 
 def alert(kind: Literal["error", "warning"], message: str, hint: str | None = None) -> None:
     """Print an error or a warning on standard error, and what to do about it on a second line."""
-    lines = [("plackett: ", kind, message)] + ([("  ", "hint", hint)] if hint is not None else [])
-    for begin, word, text in lines:
-        plain = wrapped(f"{begin}{word}: {printable(text)}", "stderr")
-        print(
-            begin + styled(f"{word}:", _COLOURS[word], stream="stderr") + plain[len(f"{begin}{word}:") :],
-            file=sys.stderr,
-        )
+    for begin, word, text in (("plackett: ", kind, message), ("  ", "hint", hint)):
+        if text is not None:
+            shown = wrapped(f"{begin}{word}: {printable(text)}", "stderr")
+            print(shown.replace(f"{word}:", styled(f"{word}:", _COLOURS[word], stream="stderr"), 1), file=sys.stderr)
 
 
 def is_terminal(stream: StreamName = "stderr") -> bool:
@@ -114,11 +115,6 @@ def write(text: str) -> None:
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
-def flush() -> None:
-    """Flush standard output, so that a reader of a pipe sees results before long work continues."""
-    sys.stdout.flush()
-
-
 def write_json(value: Any) -> None:
     """Write JSON to standard output, with null for NaN and infinite numbers."""
     from plackett._tables import json_value
@@ -130,6 +126,14 @@ def write_json(value: Any) -> None:
     except UnicodeEncodeError:  # an id that was not UTF-8 in its file, or that the terminal cannot show
         text = json.dumps(plain, indent=2, allow_nan=False)
     write(text)
+
+
+def show(found: Any, *, as_json: bool) -> None:
+    """Write a result as JSON, or in its own words."""
+    if as_json:
+        write_json(found.to_dict())
+    else:
+        write(str(found))
 
 
 def write_verdicts(table: Table) -> None:

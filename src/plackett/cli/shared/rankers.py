@@ -70,13 +70,10 @@ class RankerCommand(Command):
 
     def invoke(self, ctx: Any) -> Any:
         """Pass the options of the ranker that were given as ``params``."""
-        own = {param.name for param in self.get_params(ctx) if isinstance(param, RankerOption)}
-        values = {name: ctx.params.pop(name) for name in list(ctx.params) if name in own}
-        ctx.params["params"] = {
-            name: value
-            for name, value in values.items()
-            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
-        }
+        own = [str(param.name) for param in self.get_params(ctx) if isinstance(param, RankerOption)]
+        values = {name: ctx.params.pop(name) for name in own}
+        is_default = {name: ctx.get_parameter_source(name) is ParameterSource.DEFAULT for name in own}
+        ctx.params["params"] = {name: value for name, value in values.items() if not is_default[name]}
         return super().invoke(ctx)
 
 

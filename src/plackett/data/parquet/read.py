@@ -137,7 +137,7 @@ def _build(cache: CacheFile, rows: JudgedRows) -> None:
 
 
 @local_files
-def has_column(path: str, name: str) -> bool:
-    """Return whether a Parquet file has a column of this name."""
+def column_names(path: str) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
     with opened(path) as file:
-        return name in file.schema_arrow.names
+        return file.schema_arrow.names
