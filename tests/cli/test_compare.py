@@ -177,7 +177,7 @@ def test_the_table_is_there_also_when_the_page_cannot_be_written(run, monkeypatc
     def full(comparison, path, **options):
         raise OSError("no space left")
 
-    monkeypatch.setattr("plackett.report.html.write_report", full)
+    monkeypatch.setattr(pk, "write_report", full)
     done = run("compare", *FILES, "-r", "regression", "-f", "3", "--report", "page.html")
     assert done.returncode == 1
     assert done.stdout.splitlines()[1].startswith("regression ")

@@ -59,8 +59,8 @@ def test_a_report_without_a_verdict_is_not_written_in_silence(run, files):
     [
         (["bm25.run"], "at least two runs"),
         (["bm25.run", "bm25.run"], "bm25.run is given twice"),
-        (["bm25.run", "dense.run", "--baseline", "bm52"], "--baseline bm52 is not one of the runs bm25, dense"),
-        (["bm25.run", "dense.run", "--weights", "a,b"], "--weights a,b: expected numbers with commas"),
+        (["bm25.run", "dense.run", "--baseline", "bm52"], "--baseline bm52 is not known. Did you mean bm25?"),
+        (["bm25.run", "dense.run", "--weights", "a,b"], "--weights: 'a,b': expected numbers separated by commas"),
         (["bm25.run", "dense.run", "--report", "x.html"], "--report shows the verdict, which needs --qrels"),
         (["bm25.run", "dense.run", "--learning-curve"], "--learning-curve needs --qrels"),
         (["bm25.run", "dense.run", "--learning-curve", "--export", "json"], "both write to the output"),

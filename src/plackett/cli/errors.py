@@ -135,9 +135,10 @@ def _usage_message(error: Any, verb: Any) -> str:
 
 
 def _bounds(kind: click.IntRange | click.FloatRange) -> str:
+    low, high = (f"{bound:g}" if isinstance(bound, float) else bound for bound in (kind.min, kind.max))
     if kind.max is None or kind.max_open:
-        return f"at least {kind.min:g}" + (" and finite" if kind.max_open else "")
-    return f"from {kind.min:g} to {kind.max:g}"
+        return f"at least {low}" + (" and finite" if kind.max_open else "")
+    return f"from {low} to {high}"
 
 
 def options_of(verb: Any) -> list[str]:

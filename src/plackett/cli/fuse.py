@@ -75,13 +75,15 @@ def fuse(
     elif show.form == "json":
         output.write_json(fused.to_dict() | ({"learning_curve": tables[-1].to_dict()} if learning_curve else {}))
     elif show.form != "table" and tables:
-        results.write_tables(tables, show.form)
+        output.write("".join(getattr(table, f"to_{show.form}")() for table in tables))
     else:
         output.write(fused.headline())
-        results.write_tables(tables[:1], "table")
+        if fused.gains:
+            output.write_table(tables[0])
         for line in fused.remarks():
             output.write(output.wrapped(line))
-        results.write_tables(tables[1:], "table")
+        if learning_curve:
+            output.write_table(tables[-1])
     if fused.comparison is not None:
         results.write_report(fused.comparison, report)
     elif report is not None:

@@ -29,10 +29,12 @@ def usage_errors(where: str = "") -> Iterator[None]:
     """Turn errors about values of options into usage errors with the same message, after ``where``."""
     try:
         yield
-    except (ParameterError, UnknownNameError):
+    except UnknownNameError:
         raise
     except (TypeError, ValueError) as error:
-        raise click.BadParameter(f"{where}{error}") from error
+        if isinstance(error, ParameterError) and not where:  # shown as the option of its name
+            raise
+        raise click.UsageError(f"{where}{error}") if where else click.BadParameter(str(error)) from error
 
 
 # --- Values -----------------------------------------------------------------------------------------------------------

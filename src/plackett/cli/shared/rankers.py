@@ -1,6 +1,6 @@
 """The parameters of rankers as options, with the sentences of their docstrings.
 
-They are read from the source of the class: importing it takes half a second, which help and completion would wait for.
+They are read in the source of the class: importing it takes half a second, which help and completion would wait for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from plackett.cli.help import Command
 from plackett.cli.shared import completion, own_parts
 from plackett.cli.shared.options import NORMALIZERS, Option
 from plackett.cli.shared.parameters import as_text, value_of
+from plackett.rankers import registry
 
 DEFAULT = "listmle"
 METAVARS = {"int": "N", "float": "X", "bool": "BOOL"}
@@ -95,19 +96,22 @@ def ranker_in(args: list[str]) -> str | None:
 
 def options_of(name: str) -> list[RankerOption]:
     """Return the parameters of a ranker as options; those of the linear one for rankers of users and unknown names."""
-    from plackett.rankers import registry
-
     if own_parts.is_own_ranker(name) or not registry.is_known(name):
         name = "linear"
     entry = registry.entry_of(name)
-    defaults, texts = _parameters(name)
-    options = []
-    for param, default in defaults.items():
-        if param != "verbose":
-            options.append(_option(param, default, *texts.get(param, ("", "")), _title(name)))
-            # given another value, the ranker says which name takes any
-            options[-1].hidden = entry is not None and param in entry.fixed
-    return options
+    if entry is None:  # of another package
+        defaults, texts = registry.parameters(name), _documented(inspect.getdoc(registry.class_of(name)) or "")
+    else:
+        texts = _parameters(entry.class_name)
+        defaults = {param: ast.literal_eval(kind.partition("default=")[2]) for param, (kind, _) in texts.items()}
+    found = [
+        _option(param, default, *texts.get(param, ("", "")), _title(name))
+        for param, default in defaults.items()
+        if param != "verbose"
+    ]
+    for option in found:  # given another value, the ranker says which name takes any
+        option.hidden = entry is not None and option.name in entry.fixed
+    return found
 
 
 def _title(name: str) -> str:
@@ -133,83 +137,30 @@ def _with_default(param: RankerOption) -> str:
     return param.opts[0] if value is None or isinstance(value, bool) else f"{param.opts[0]} {as_text(value)}"
 
 
-# --- Source -----------------------------------------------------------------------------------------------------------
-
-
-def _parameters(name: str) -> tuple[dict[str, Any], dict[str, tuple[str, str]]]:
-    """Return the parameters with their defaults; and the type and first sentence of each in the docstring."""
-    from plackett.rankers import registry
-
-    entry = registry.entry_of(name)
-    if entry is None:  # of another package
-        return registry.parameters(name), _texts(inspect.getdoc(registry.class_of(name)) or "")
-    return _source(entry.class_name, registry.home_of(entry.class_name))[0], _texts_of(entry.class_name)
-
-
-def _texts_of(class_name: str) -> dict[str, tuple[str, str]]:
-    """Return the texts of a class's parameters; those "as in" another class are taken from there."""
-    from plackett.rankers.registry import home_of
-
-    texts = _texts(_source(class_name, home_of(class_name))[1])
-    for name, (kind, _) in texts.items():
-        if kind.startswith("as in "):
-            texts[name] = _texts_of(re.findall(r"\w+", kind)[-1]).get(name, ("", ""))
-    return texts
+# --- Docstrings -------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
-def _source(class_name: str, module: str) -> tuple[dict[str, Any], str]:
-    """Return the parameters of a class with their defaults, those of its bases too, and its docstring."""
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    body = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
-    found = next((node for node in body if isinstance(node, ast.ClassDef) and node.name == class_name), None)
-    imports = [node for node in body if isinstance(node, ast.ImportFrom)]
-    homes = {name.name: str(node.module) for node in imports for name in node.names}
-    if found is None:
-        home = homes.get(class_name, "")
-        return _source(class_name, home) if home.startswith("plackett.") else ({}, "")
-    doc = ast.get_docstring(found) or ""
-    make = next((node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"), None)
-    if make is not None:
-        names = [one.arg for one in make.args.args[1:]]
-        return dict(zip(names, map(_default, make.args.defaults), strict=True)), doc
-    defaults = {}
-    for node in found.body:
-        if (
-            isinstance(node, ast.AnnAssign)
-            and node.value is not None
-            and "ClassVar" not in ast.unparse(node.annotation)
-        ):
-            name = ast.unparse(node.target)
-            if not name.endswith("_"):
-                defaults[name] = _default(node.value)
-    for base in map(ast.unparse, found.bases):
-        inherited = _source(base, module)[0] if base.isidentifier() else {}
-        defaults |= {name: default for name, default in inherited.items() if name not in defaults}
-    return defaults, doc
+def _parameters(class_name: str) -> dict[str, tuple[str, str]]:
+    """Return the parameters in the docstring of a class; those "as in" another class have the texts of that one."""
+    spec: Any = find_spec(registry.home_of(class_name))
+    module = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    params = _documented(ast.get_docstring(classes[class_name]) or "")
+    for name, (kind, _) in params.items():
+        if kind.startswith("as in "):
+            params[name] = _parameters(re.findall(r"\w+", kind)[-1])[name]
+    return params
 
 
-def _default(node: ast.expr) -> Any:
-    """Return a default, which may be the first argument of ``param`` or the ``default`` of a field."""
-    if isinstance(node, ast.Call):
-        given = [*node.args, *(one.value for one in node.keywords if one.arg == "default")]
-        return _default(given[0]) if given else None
-    try:
-        return ast.literal_eval(node)
-    except ValueError:  # a constant by its name
-        return None
-
-
-def _texts(doc: str) -> dict[str, tuple[str, str]]:
+def _documented(doc: str) -> dict[str, tuple[str, str]]:
     """Return the type and the first sentence of each parameter in a docstring."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", doc, re.S | re.M)
     found = re.findall(
         r"^(\w[\w, ]*?) : ([^\n]*)\n((?:(?: {4}[^\n]*)?\n)*)", section[1] + "\n" if section else "", re.M
     )
-    texts: dict[str, tuple[str, str]] = {}
+    params: dict[str, tuple[str, str]] = {}
     for names, kind, text in found:
         sentence = re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0].replace("`", "")
-        texts |= {name.strip(): (kind, sentence) for name in names.split(",")}
-    return texts
+        params |= {name.strip(): (kind, sentence) for name in names.split(",")}
+    return params

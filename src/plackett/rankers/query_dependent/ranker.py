@@ -109,8 +109,10 @@ class QueryDependentRanker(Normalized, Prepared):
         Kernel of the scoring functions; names as in scikit-learn.
     gamma : float, "median", "scale" or None, default="median"
         Parameter of the kernel; ``"median"`` is one over the median distance between documents.
-    degree, coef0 : float
-        Parameters of the kernel.
+    degree : float, default=3
+        Parameter of the kernel.
+    coef0 : float, default=1
+        Parameter of the kernel.
     landmarks : int or None, default=None
         Number of documents of Nyström's approximation of the kernel; None computes it exactly.
     function : {"score", "pair"}, default="score"
@@ -134,7 +136,7 @@ class QueryDependentRanker(Normalized, Prepared):
         Maximum number of steps of one fit; a hundred times as many rounds of ADMM.
     normalize : str, transformer or None, default=None
         Scaling of the documents' columns; see ``LinearRanker``.
-    max_bytes : int, default=2,000,000,000
+    max_bytes : int, default=2_000_000_000
         Size of the largest matrix of kernel values.
     n_jobs : int or None, default=None
         Workers of joblib; None takes those of ``joblib.parallel_config``, or else one thread per core.
