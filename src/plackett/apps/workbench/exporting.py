@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
@@ -48,8 +49,8 @@ def export_judgements(
     """
     if not by_query or (format != "run" and not any(judged.labels for judged in by_query.values())):
         raise ValueError(f"nothing is {'judged' if format == 'run' else 'graded'} yet; there is nothing to export.")
-    how = (format, collection, base, method, k)
-    parts = filter(None, (_lines(*how, query, judged) for query, judged in by_query.items()))
+    lines = partial(_lines, format, collection, base, method, k)
+    parts = filter(None, map(lines, by_query, by_query.values()))
     first = next(parts, b"")  # an error is raised before the response begins
     if format == "letor" and not first:
         raise ValueError("none of the judged documents is in this collection any more.")

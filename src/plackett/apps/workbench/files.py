@@ -87,7 +87,7 @@ def import_judgements(bench: Bench, caller: Caller, request: ImportRequest) -> I
     file_format, n_imported = None if request.format == "auto" else request.format, 0
     with client_errors():
         base = bench.collection.base_name(request.base)
-        found = read_judgements(request.text.encode("utf-8"), file_format, bench.collection)
+        found = read_judgements(request.text, file_format, bench.collection)
         if found.rows or found.preferences:
             name = request.annotator
             user_id = bench.store.user(name or caller.user, is_person=name is None).id
@@ -119,19 +119,15 @@ def _whose(bench: Bench, user: str | None, annotator_id: int | None) -> tuple[in
     return None if user is None else bench.user_id(user) or NOBODY, PEOPLE
 
 
-def read_judgements(data: bytes, format: str | None = None, collection: Collection | None = None) -> ImportedJudgements:
-    """Return the judgements in the bytes of a file: UTF-8 text in the given format, or in that of its first line.
+def read_judgements(text: str, format: str | None = None, collection: Collection | None = None) -> ImportedJudgements:
+    """Return the judgements in the text of a file, in the given format or in that of its first line.
 
     Compressed files are refused, because a small one may expand beyond memory. Documents that ``collection`` does not
     have are skipped, and counted in the notes.
     """
     from plackett.apps.workbench.exporting import unescape_id
 
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"the file is not UTF-8 text (byte {error.start}); compressed files are not supported."
-        raise ValueError(message) from None
+    text = text.removeprefix("\ufeff")
     if text.startswith("BZh"):
         raise ValueError("compressed files are not supported; send the uncompressed text.")
     format = format or judgements.format_of(text)

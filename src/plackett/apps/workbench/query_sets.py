@@ -133,7 +133,7 @@ def _collected(bench: Bench, request: QuerySetRequest) -> tuple[list[str], str]:
     if request.source == "judged-file":
         from plackett.apps.workbench.files import read_judgements
 
-        found = read_judgements(request.text.encode("utf-8", "replace"))
+        found = read_judgements(request.text)
         queries = _checked([row[0] for row in found.rows] + [pair[0] for pair in found.preferences])
         n_all, source = len(queries), "queries in a judged file"
     elif request.source == "judged":

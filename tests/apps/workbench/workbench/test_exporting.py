@@ -47,7 +47,7 @@ def exported(format, collection, judgements, preferences=(), **how):
 @pytest.mark.parametrize("format", ["json", "qrels", "letor"])
 def test_what_goes_out_comes_back(collection, format):
     file = exported(format, collection, ROWS, PAIRS)
-    found = read_judgements(content(file), None, collection)
+    found = read_judgements(content(file).decode(), None, collection)
     assert sorted(found.rows) == sorted((one.query, one.docid, one.grade) for one in ROWS)
     assert found.preferences == ([("boats #1", "ü", "50%")] if format == "json" else [])
     assert found.notes == []
