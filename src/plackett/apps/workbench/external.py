@@ -100,17 +100,16 @@ def refine_external(request: RefineRequest) -> RefinedOrder:
     """Return the refined order of a list in the request. Nothing is looked up or stored."""
     from plackett.apps.workbench.refining import refine  # imports the learning modules
 
-    X, scores = np.array(request.features, dtype=float), np.array(request.base_scores)
-    hits = Hits(request.names, scores, X, request.feature_names or feature_labels(X.shape[1])).by_score()
+    X, scores = np.array(request.features, dtype=float), np.array(request.base_scores, dtype=float)
+    rows = np.argsort(-scores, kind="stable")  # of the request, in base order
+    names = request.feature_names or feature_labels(X.shape[1])
+    hits = Hits([request.names[row] for row in rows.tolist()], scores[rows], X[rows], names)
     with client_errors():
         refined = refine(hits, Judged(request.judgements, request.pairs), request.method, request.pin_judged)
-    row_of = {docid: row for row, docid in enumerate(request.names)}
-    rows = [row_of[docid] for docid in hits.docid]  # of the request, in base order
-    place = np.empty(len(rows), dtype=np.int64)
-    place[rows] = np.arange(len(rows))
+    place = np.argsort(rows)
     return RefinedOrder(
         order=[hits.docid[row] for row in refined.order],
-        rows=[rows[row] for row in refined.order],
+        rows=rows[refined.order].tolist(),
         scores=refined.scores[place].tolist(),
         moves=refined.moves[place].tolist(),
         why=[refined.why[row] for row in place.tolist()],
