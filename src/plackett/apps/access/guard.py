@@ -68,7 +68,9 @@ class RequestGuard:
             self.check_host(request.headers)
             response = self.check(request)
             if response is None:
-                _check_length(request.headers, self.settings.max_body)
+                length = request.headers.get("content-length", "0")
+                if not (length.isascii() and length.isdigit()) or int(length[:20]) > self.settings.max_body:
+                    raise _too_large(self.settings.max_body)
                 await self._read_and_respond(request.scope, receive, sender)
                 return
         except Exception as error:
@@ -170,12 +172,6 @@ async def read_body(receive: Receive, max_bytes: int) -> bytes | None:
 
 def _too_large(limit: int) -> RequestError:
     return RequestError(413, "too-large", f"the request has more than {limit:,} bytes.")
-
-
-def _check_length(headers: Headers, limit: int) -> None:
-    length = headers.get("content-length", "0")
-    if not (length.isascii() and length.isdigit()) or int(length[:20]) > limit:
-        raise _too_large(limit)
 
 
 def check_origin(headers: Headers) -> None:

@@ -46,65 +46,51 @@ class FeatureSchema:
         """Return the documents of a list as an array; raise a `RequestError` about a document or a value."""
         if documents and type(documents[0]) is dict:
             documents = [self._ordered(document, f"document {i}") for i, document in enumerate(documents)]
+        for i, row in enumerate(documents):
+            if type(row) is not list or len(row) != self.n:
+                what = f"{count_of(self.n, 'number')}, one for each feature of the model in its order"
+                if type(row) is list:
+                    found = count_of(len(row), "value")
+                    raise invalid(f"document {i} has {found}; expected {what}.", "GET /models lists them.")
+                expected = f"expected an array of {what}, or an object with named features"
+                raise invalid(f"document {i} is {_shown(row)}; {expected}.")
         try:
-            rows = _ROWS.validate_python(documents)
+            X = np.array(_ROWS.validate_python(documents), dtype=np.float64).reshape(len(documents), self.n)
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
-            i, *columns = map(int, wrong["loc"])
-            if not columns or len(documents[i]) != self.n:
-                self._raise_shape(documents[i], f"document {i}")
-            self._raise_value(wrong["input"], f"document {i}, {self.labels[columns[0]]}", columns[0])
-        for i, row in enumerate(rows):
-            if len(row) != self.n:
-                self._raise_shape(row, f"document {i}")
-        X = np.array(rows, dtype=np.float64).reshape(len(rows), self.n)
+            i, column = map(int, wrong["loc"])
+            where, value = f"document {i}, {self.labels[column]}", wrong["input"]
+            if type(value) in (int, float):
+                raise invalid(f"{where} is too large for a 64-bit number.") from None
+            expected = "a number or null" if self.takes_missing[column] else "a number"
+            raise invalid(f"{where} is {_shown(value)}; expected {expected}.") from None
         refused = np.isnan(X) & ~np.array(self.takes_missing)
         if refused.any():
             i, column = divmod(int(refused.argmax()), self.n)
-            what = "is null; this model takes no missing values there."
-            raise invalid(f"document {i}, {self.labels[column]} {what}")
+            raise invalid(f"document {i}, {self.labels[column]} is null; this model takes no missing values there.")
         return X
 
     def _ordered(self, document: Any, where: str) -> list[Any]:
         if type(document) is not dict:
             raise invalid(f"{where} is {_shown(document)}, but the first is an object. Use one form for all.")
-        column_of = self._column
-        if column_of is None:
+        if self._column is None:
             raise invalid(
                 f"{where} has named features, but this model has no names. Give arrays of {count_of(self.n, 'number')}."
             )
         row: list[Any] = [None] * self.n
         for name, value in document.items():
-            column = column_of.get(name)
+            column = self._column.get(name)
             if column is None:
-                near = difflib.get_close_matches(name[:100], column_of, n=1)
+                near = difflib.get_close_matches(name[:100], self._column, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else "GET /models lists the features."
                 raise invalid(f"{where} has the feature {name[:100]!r}, which the model does not have.", hint)
             row[column] = value
-        if len(document) < self.n:
-            self._check_complete(document, where)
+        names = zip(self._column, self.takes_missing, strict=True)
+        lacking = [name for name, may_miss in names if not may_miss and name not in document]
+        if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            raise invalid(f"{where} lacks the feature {lacking[0]!r}{more}; this model takes no missing values.")
         return row
-
-    def _check_complete(self, document: dict[str, Any], where: str) -> None:
-        assert self.names is not None
-        missing = [n for n, may in zip(self.names, self.takes_missing, strict=True) if not may and n not in document]
-        if missing:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            raise invalid(f"{where} lacks the feature {missing[0]!r}{more}; this model takes no missing values.")
-
-    def _raise_shape(self, document: Any, where: str) -> None:
-        what = f"{count_of(self.n, 'number')}, one for each feature of the model in its order"
-        if type(document) is list:
-            raise invalid(
-                f"{where} has {count_of(len(document), 'value')}; expected {what}.", "GET /models lists them."
-            )
-        raise invalid(f"{where} is {_shown(document)}; expected an array of {what}, or an object with named features.")
-
-    def _raise_value(self, value: Any, where: str, column: int) -> None:
-        if type(value) in (int, float):
-            raise invalid(f"{where} is too large for a 64-bit number.")
-        expected = "a number or null" if self.takes_missing[column] else "a number"
-        raise invalid(f"{where} is {_shown(value)}; expected {expected}.")
 
 
 def _shown(value: Any) -> str:

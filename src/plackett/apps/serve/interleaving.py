@@ -15,7 +15,7 @@ import numpy as np
 from plackett.apps.access.errors import RequestError
 from plackett.apps.serve.logs import log_event
 from plackett.apps.serve.metrics import Metrics
-from plackett.apps.serve.models import ModelTable, ServedModel
+from plackett.apps.serve.models import ModelTable
 from plackett.apps.serve.ranking import Ranked, rank_by
 from plackett.apps.serve.settings import InterleaveSettings
 from plackett.clicks.interleaving.interleaver import Interleaver
@@ -55,10 +55,13 @@ class Mixer:
     def _mixed(self, ranked: Ranked, ids: list[str]) -> Ranked:
         others = [self._table.get(key) for key in self._settings.rankers[1:]]
         models, orders = [ranked.model, *others], [ranked.order, *(rank_by(model, ranked) for model in others)]
-        test, request = self._test(models), ranked.request
-        depth = max(DEPTH, test.k)
+        method, k, keys = self._settings.method, self._settings.k, list(self._settings.rankers)
+        named = ", ".join(f"{model.spec.key} {model.short_checksum}" for model in models)
+        test = Interleaver(method, k=k, random_state=self._seed, rankers=keys, test=f"{named}; {method}, k {k}")
+        request = ranked.request
+        depth = max(DEPTH, k)
         tops = [[ids[row] for row in order[:depth].tolist()] for order in orders]
-        lists = dict(zip(self._settings.rankers, tops, strict=True))
+        lists = dict(zip(keys, tops, strict=True))
         drawn = test.draw(lists, key=request.query, unit=request.user, k=request.k)
         row_of = {docid: row for row, docid in enumerate(ids)}
         rows = np.array([row_of[docid] for docid in drawn.documents], dtype=ranked.order.dtype)
@@ -66,28 +69,17 @@ class Mixer:
         rankers = [{"model": one.spec.key, "version": one.version, "checksum": one.short_checksum} for one in models]
         mixed: dict[str, Any] = {
             "test": test.test,
-            "method": test.method,
-            "k": test.k,
+            "method": method,
+            "k": k,
             "rankers": rankers,
             "list": drawn.id,
             "n_mixed": len(rows),
             "basis": drawn.basis,
         }
-        if test.method.startswith("team-draft"):
-            mixed["teams"] = [_team(row, rankers) for row in drawn.basis]
+        if method.startswith("team-draft"):  # the model that picked a document; None if its clicks are not credited
+            mixed["teams"] = [keys[int(np.argmax(row))] if max(row) > 0 else None for row in drawn.basis]
         self._metrics.interleaved.inc()
         return replace(ranked, shown=np.concatenate([rows, rest]), mixed=mixed)
-
-    def _test(self, models: list[ServedModel]) -> Interleaver:
-        method, k, rankers = self._settings.method, self._settings.k, list(self._settings.rankers)
-        named = ", ".join(f"{model.spec.key} {model.short_checksum}" for model in models)
-        return Interleaver(method, k=k, random_state=self._seed, rankers=rankers, test=f"{named}; {method}, k {k}")
-
-
-def _team(credits: list[float], rankers: list[dict[str, str]]) -> str | None:
-    """Return the model that picked a document; None if its clicks are not credited."""
-    best = max(range(len(credits)), key=credits.__getitem__)
-    return rankers[best]["model"] if credits[best] > 0 else None
 
 
 def checked(settings: InterleaveSettings, table: ModelTable) -> InterleaveSettings:

@@ -111,25 +111,21 @@ def list_record(ranked: Ranked) -> dict[str, Any] | None:
     request = ranked.request
     if request.ids is None or request.query is None or not ranked.shown.size:
         return None
-    query_id = uuid4().hex
+    query_id, model = uuid4().hex, ranked.model
+    attributes: dict[str, Any] = {"ranker": model.spec.name, "version": model.version, "checksum": model.short_checksum}
+    if ranked.mixed is not None:
+        names = ",".join(ranker["model"] for ranker in ranked.mixed["rankers"])
+        attributes = {"ranker": f"interleaved:{names}", "interleaving": ranked.mixed}
     return {
         "application": APPLICATION,
         "query_id": query_id,
         "client_id": request.user,
         "user_query": request.query,
         "timestamp": _now(),
-        "query_attributes": _attributes(ranked),
+        "query_attributes": attributes,
         "query_response_id": query_id,
         "query_response_hit_ids": [request.ids[row] for row in ranked.shown[: request.k].tolist()],
     }
-
-
-def _attributes(ranked: Ranked) -> dict[str, Any]:
-    if ranked.mixed is not None:
-        names = ",".join(ranker["model"] for ranker in ranked.mixed["rankers"])
-        return {"ranker": f"interleaved:{names}", "interleaving": ranked.mixed}
-    model = ranked.model
-    return {"ranker": model.spec.name, "version": model.version, "checksum": model.short_checksum}
 
 
 def event_record(click: ClickRequest) -> dict[str, Any]:

@@ -131,21 +131,6 @@ def signature_of(path: str) -> Signature:
     return status.st_mtime_ns, status.st_ino, status.st_size
 
 
-def check_same_features(new: ServedModel, old: ServedModel) -> None:
-    """Raise an error unless both take the same features, because running clients send those of the old model."""
-    if not new.schema.is_same(old.schema):
-        raise ValueError(
-            f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), so "
-            "requests would fail. Restart the service to serve it."
-        )
-    for label, may, did in zip(new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True):
-        if did and not may:
-            raise ValueError(
-                f"{new.spec.path} does not accept missing values of {label}, but the served model does, so requests "
-                "could fail. Restart the service to serve it."
-            )
-
-
 class ModelTable:
     """The current models, by name and version; the first one is the default.
 
@@ -175,8 +160,22 @@ class ModelTable:
         hint = f"Its versions are {', '.join(model.version for model in of_name)}."
         raise missing(f"there is no version {version!r} of {name}.", hint)
 
-    def swap(self, model: ServedModel) -> None:
-        """Replace the model of the same name and version; running requests keep theirs."""
-        check_same_features(model, self._models[model.spec.key])
-        self._models = {**self._models, model.spec.key: model}
-        self.errors.pop(model.spec.key, None)
+    def swap(self, new: ServedModel) -> None:
+        """Replace the model of the same name and version; running requests keep theirs.
+
+        Raises a ValueError unless both take the same features, because running clients send those of the old model.
+        """
+        old = self._models[new.spec.key]
+        if not new.schema.is_same(old.schema):
+            raise ValueError(
+                f"{new.spec.path} has different features ({new.schema.n:,}) than the served model ({old.schema.n:,}), "
+                "so requests would fail. Restart the service to serve it."
+            )
+        for label, may, did in zip(new.schema.labels, new.schema.takes_missing, old.schema.takes_missing, strict=True):
+            if did and not may:
+                raise ValueError(
+                    f"{new.spec.path} does not accept missing values of {label}, but the served model does, so "
+                    "requests could fail. Restart the service to serve it."
+                )
+        self._models = {**self._models, new.spec.key: new}
+        self.errors.pop(new.spec.key, None)

@@ -82,7 +82,13 @@ class SafetyMiddleware(RequestGuard):
             return redirect
         request.state.credentials = credentials._replace(user=_user(request))
         if request.method not in SAFE_METHODS and not credentials.is_bearer:  # browsers never add a bearer token
-            _check_write(request, credentials.csrf)
+            check_origin(request.headers)
+            sent = request.headers.get(CSRF_HEADER, "").encode("latin-1", "replace")
+            if request.scope["path"] not in WITHOUT_CSRF and not hmac.compare_digest(sent, credentials.csrf.encode()):
+                hint = (
+                    "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
+                )
+                raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
         return None
 
     def _check_token(self, request: Request) -> Response | None:
@@ -103,14 +109,6 @@ class SafetyMiddleware(RequestGuard):
             return None
         hint = "Open the address that the server printed, with its ?token=, or send Authorization: Bearer TOKEN."
         raise RequestError(401, "token", "this server requires its token.", hint)
-
-
-def _check_write(request: Request, csrf: str) -> None:
-    check_origin(request.headers)
-    sent = request.headers.get(CSRF_HEADER, "").encode("latin-1", "replace")
-    if request.scope["path"] not in WITHOUT_CSRF and not hmac.compare_digest(sent, csrf.encode()):
-        hint = "Reload the page; programs get one from GET /api/v1/session, or send Authorization: Bearer TOKEN."
-        raise RequestError(403, "csrf", "the CSRF token is missing or wrong.", hint)
 
 
 def set_user_cookie(response: Response, user: str) -> None:
