@@ -175,7 +175,7 @@ def lists(bench: Bench, request: Annotated[ListsRequest, Query()]) -> JudgedList
         values = values_of(compare_rankings(labels, {base: rankings}, ["ndcg@10"]), labels, "ndcg@10")
     rows = []
     for query in shown:
-        own, counts = collection.rows[query], Counter(f"{label:g}" for label in sorted(labels[query].values()))
+        own, counts = collection.rows[query], Counter(f"{label + 0.0:g}" for label in sorted(labels[query].values()))
         rows.append(JudgedList(query, own.stop - own.start, counts, values[query][0] if query in values else None))
     return JudgedLists(base, len(collection.rows), rows)
 

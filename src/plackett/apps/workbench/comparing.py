@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -267,9 +267,9 @@ def measured(
     found = None
     if n_ready == n_needed and any(judged.values()):
         of_sides = {side.name: of for side, of in zip(compared, rankings, strict=True)}
-        versions = tuple(_version(bench, side, of) for side, of in zip(compared, known, strict=True))
+        lists = [(side.text, *(one.time for one in of.values())) for side, of in zip(compared, known, strict=True)]
         of_labels = hash(tuple(frozenset(of.items()) for of in labels.values()))
-        key = (versions, of_labels, tuple(queries), tuple(map(str, measures)), request.convention)
+        key = (tuple(lists), of_labels, tuple(queries), tuple(map(str, measures)), request.convention)
 
         def compute() -> Comparison | RequestError:
             try:
@@ -345,9 +345,11 @@ def pooled(bench: Bench, user: str, queue: str) -> dict[str, list[str]]:
     answer = {}
     for text in queries:
         found = [_lists(bench, side, [text], wait=True)[text].ranking for side in compared]
-        judged = others.of(text).keys() - own.of(text).keys()
-        answer[text] = _mixed(text, {docid for one in found for docid in one.docid[:FIRST]} - judged)
-    return {text: documents for text, documents in answer.items() if documents}
+        first = {docid for one in found for docid in one.docid[:FIRST]} - (others.of(text).keys() - own.of(text).keys())
+        digests = {docid: hashlib.sha256(f"{text}\0{docid}".encode("utf-8", "replace")).digest() for docid in first}
+        if first:
+            answer[text] = sorted(first, key=digests.__getitem__)
+    return answer
 
 
 def _queries(bench: Bench, compared: Sequence[Side], set_id: int | None) -> tuple[list[str], list[str]]:
@@ -390,12 +392,6 @@ def _lists(bench: Bench, side: Side, queries: Sequence[str], *, wait: bool = Fal
     return {**known, **{query: bench.rankings.now(side.ranker, query) for query in absent}}
 
 
-def _version(bench: Bench, side: Side, known: Mapping[str, Found]) -> Hashable:
-    if side.snapshot is not None:
-        return side.text
-    return bench.rankings.key(side.ranker), tuple(one.time for one in known.values())
-
-
 def _unexplained(bench: Bench, side: Side) -> str | None:
     if side.snapshot is not None:
         return "A snapshot has no explanations; compare the ranker as it is now to see them."
@@ -426,11 +422,6 @@ def _notes(
     n_seen = bench.rankers.n_trained_on(list(labels))
     seen = (side for side in compared if side.snapshot is None and side.ranker in n_seen)
     return [*notes, *(f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen)]
-
-
-def _mixed(query: str, documents: set[str]) -> list[str]:
-    """Return documents in an order that depends on nothing but the query and their ids."""
-    return sorted(documents, key=lambda docid: hashlib.sha256(f"{query}\0{docid}".encode("utf-8", "replace")).digest())
 
 
 def _pairs(found: Comparison, compared: Sequence[Side]) -> list[Pair]:
