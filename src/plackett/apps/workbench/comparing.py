@@ -16,7 +16,7 @@ from plackett.apps.access.errors import RequestError
 from plackett.apps.workbench import query_sets, runs
 from plackett.apps.workbench.api import Bench, Caller, invalid, missing, new_router
 from plackett.apps.workbench.rankers import TRAINED_NOTE
-from plackett.apps.workbench.rankings import Found, failures_note, ranked
+from plackett.apps.workbench.rankings import Found
 from plackett.apps.workbench.snapshots import Snapshot, frozen_labels, frozen_rankings, snapshot
 from plackett.apps.workbench.values import (
     FIRST,
@@ -261,7 +261,7 @@ def measured(
     queries, left_out = _queries(bench, compared, request.set_id)
     labels, words = _frozen_or_current(bench, user, request.judgements, compared, queries)
     known = [_lists(bench, side, queries) for side in compared]
-    rankings, errors = zip(*map(ranked, known), strict=True)
+    rankings = [{query: one.ranking for query, one in of.items() if one.error is None} for of in known]
     n_ready, n_needed = sum(map(len, known)), len(compared) * len(queries)
     judged = {query: labels[query] for query in queries if all(query in of for of in rankings)}
     found = None
@@ -305,14 +305,13 @@ def measured(
         "notes": [
             f"Measured on {words}. {runs.UNJUDGED}",
             *left_out,
-            *(note for side, of in zip(compared, errors, strict=True) for note in failures_note(side.name, of)),
-            *_notes(bench, compared, labels, rankings),
+            *_notes(bench, compared, labels, known),
         ],
     }
     values = dict.fromkeys(queries, [math.nan] * len(compared))
     values |= runs.values_of(found, judged, found.metrics[0]) if found else {}
     shown = {query: list(map(runs.finite, values[query])) for query in queries}
-    return Measured(queries, labels, known, list(rankings), shares, found, shown, board)
+    return Measured(queries, labels, known, rankings, shares, found, shown, board)
 
 
 def sides(bench: Bench, texts: Sequence[str], least: int = 2) -> list[Side]:
@@ -402,23 +401,27 @@ def _notes(
     bench: Bench,
     compared: Sequence[Side],
     labels: Mapping[str, Mapping[str, float]],
-    rankings: Sequence[Mapping[str, runs.Ranking]],
+    known: Sequence[Mapping[str, Found]],
 ) -> list[str]:
-    """Return notes on queries without judgements, on relevant documents that the lists do not have, and on training."""
-    notes = []
+    """Return notes on queries without rankings or judgements, on relevant documents elsewhere, and on training."""
+    notes, outside = [], []
+    relevant = {query: {docid for docid, one in of.items() if one >= RELEVANT_FROM} for query, of in labels.items()}
+    for side, of in zip(compared, known, strict=True):
+        failures = [one.error for one in of.values() if one.error is not None]
+        if failures:  # they have no value: an outage is not a bad ranking
+            n = count_of(len(failures), "query", "queries")
+            notes.append(f"{side.name} cannot rank {n}, which the means leave out: {failures[0]}")
+        ranked = {query: one.ranking.docid for query, one in of.items() if one.error is None}
+        n_missed = sum(len(relevant[query].difference(docid)) for query, docid in ranked.items())
+        if n_missed:
+            outside.append(f"{side.name} {n_missed} of {sum(len(relevant[query]) for query in ranked)}")
     if n_open := sum(not of for of in labels.values()):
         notes.append(
             f"{count_of(n_open, 'query has', 'queries have')} no judgement and no value; the means leave them out."
         )
-    relevant = {query: {docid for docid, one in of.items() if one >= RELEVANT_FROM} for query, of in labels.items()}
-    parts = []
-    for side, of in zip(compared, rankings, strict=True):
-        n_outside = sum(len(relevant[query].difference(one.docid)) for query, one in of.items())
-        if n_outside:
-            parts.append(f"{side.name} {n_outside} of {sum(len(relevant[query]) for query in of)}")
-    if parts:
+    if outside:
         first = f"the first {FROZEN_DEPTH}"
-        notes.append(f"Relevant documents that are not among {first}, and count as not found: {', '.join(parts)}.")
+        notes.append(f"Relevant documents that are not among {first}, and count as not found: {', '.join(outside)}.")
     n_seen = bench.rankers.n_trained_on(list(labels))
     seen = (side for side in compared if side.snapshot is None and side.ranker in n_seen)
     return [*notes, *(f"{side.name}: {TRAINED_NOTE.format(n=n_seen[side.ranker])}" for side in seen)]

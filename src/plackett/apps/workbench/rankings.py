@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cachetools import LRUCache
 
-from plackett.apps.access.errors import RequestError
+from plackett.apps.access.errors import RequestError, missing
 from plackett.apps.workbench.collections.base import Collection
 from plackett.apps.workbench.runs import Ranking
 from plackett.apps.workbench.values import FROZEN_DEPTH
 from plackett.data.queries import Queries
-from plackett.validation import count_of
 
 if TYPE_CHECKING:
     from plackett.apps.workbench.bench import Workbench
@@ -97,20 +96,6 @@ class Found(NamedTuple):
     time: float
 
 
-def ranked(found: Mapping[str, Found]) -> tuple[dict[str, Ranking], list[str]]:
-    """Return rankings by query, and the errors of the others, which have no value: an outage is not a bad ranking."""
-    rankings = {query: one.ranking for query, one in found.items() if one.error is None}
-    return rankings, [one.error for one in found.values() if one.error is not None]
-
-
-def failures_note(name: str, failures: Sequence[str]) -> list[str]:
-    """Return a note about the queries that a ranker could not rank, if there are some."""
-    if not failures:
-        return []
-    n = count_of(len(failures), "query", "queries")
-    return [f"{name} cannot rank {n}, which the means leave out: {failures[0]}"]
-
-
 class Rankings:
     """The rankings of a collection: of its base rankers and other trained rankers. Thread-safe."""
 
@@ -132,7 +117,7 @@ class Rankings:
             if one.name == name:
                 return name, one.created
         known = ", ".join(self.names()[:12])
-        raise RequestError(404, "not-found", f"there is no ranker {name!r}.", f"The rankers are {known}.")
+        raise missing(f"there is no ranker {name!r}.", f"The rankers are {known}.")
 
     def known(self, name: str, queries: Sequence[str]) -> dict[str, Found]:
         """Return the rankings that are cached, by query; the others are computed in the background."""
