@@ -369,7 +369,6 @@ def _query_string(values: dict[str, Any]) -> str:
 
 def _payload(found: ComparisonResponse, names: dict[str, str]) -> dict[str, Any]:
     """Return the payload of the shared components: the first measure of every query, and the pairs by it."""
-    values = np.array([[np.nan if one is None else one for one in row.values] for row in found.queries])
     first = [pair for pair in found.pairs if pair.measure == found.measures[0]]
     means = {pair.a: pair.mean_a for pair in first} | {pair.b: pair.mean_b for pair in first}
     place = {side: number for number, side in enumerate(found.sides)}
@@ -382,8 +381,8 @@ def _payload(found: ComparisonResponse, names: dict[str, str]) -> dict[str, Any]
             {"name": "judged", "kind": "number", "digits": 0, "values": [row.n_judged for row in rows]},
             {"name": "new in top ten", "kind": "number", "digits": 0, "values": [row.n_new for row in rows]},
         ],
-        values=values,
-        means=[np.nan if (mean := means.get(side)) is None else mean for side in found.sides],
+        values=np.array([row.values for row in rows], dtype=np.float64),
+        means=np.array([means.get(side) for side in found.sides], dtype=np.float64).tolist(),
         higher_is_better=found.higher_is_better,
         pairs={
             (place[pair.a], place[pair.b]): {
