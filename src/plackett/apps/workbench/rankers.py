@@ -167,9 +167,9 @@ class TrainedRankers:
         with self._lock:
             while self._taken(name):
                 name += "'"
-            row = {"name": name, "collection": self._collection.key, "is_base": False, "size": len(trained.data)}
+            row = {"name": name, "collection": self._collection.key, "is_base": False, "size": len(trained.files[0])}
             row |= {"summary": {**trained.summary, "source": source}, "fold_of": trained.fold_of}
-            files = [{"fold": fold, "data": data} for fold, data in enumerate([trained.data, *trained.folds])]
+            files = [{"fold": fold, "data": data} for fold, data in enumerate(trained.files)]
             self._store.add(RANKERS, **row, created=datetime.now(UTC), parts=(FILES, files))
         return name
 

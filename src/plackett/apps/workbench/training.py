@@ -38,15 +38,14 @@ class TooFewJudgements(ValueError):
 
 
 class Trained(NamedTuple):
-    """The model file of a trained ranker, and its comparison with the base ranker as a JSON object.
+    """A trained ranker, and its comparison with the base ranker as a JSON object.
 
-    ``folds`` are the model files of the rankers that were each trained without some of the queries; ``fold_of`` has the
-    number of its fold, from 1, of each query that was trained on.
+    ``files`` are the model files of the ranker and of those that were each trained without some of the queries;
+    ``fold_of`` has by query that was trained on the number of the one that was trained without it, from 1.
     """
 
-    data: bytes
+    files: list[bytes]
     summary: dict[str, Any]
-    folds: list[bytes]
     fold_of: dict[str, int]
 
 
@@ -103,14 +102,12 @@ def train(
     report(0.7, "Training on all queries")
     if is_tuned:  # the penalty that most folds chose; the largest if several tie
         model.set_params(l2=max(PENALTIES, key=lambda value: (chosen.count(value), value)))
-    model.fit(lists.queries)
-
-    def trained_ranking(query: str) -> Ranking:
-        held_out = folds[fold_of[query] - 1] if query in fold_of else model
-        return ranking_of(collection, query, "trained", held_out)
-
+    models = [model.fit(lists.queries), *folds]
     base = base or collection.base_rankers()[0]
-    rankers = {"base": base_ranking or partial(ranking_of, collection, base=base), "trained": trained_ranking}
+    rankers: dict[str, Callable[[str], Ranking]] = {
+        "base": base_ranking or partial(ranking_of, collection, base=base),
+        "trained": lambda query: ranking_of(collection, query, "trained", models[fold_of.get(query, 0)]),
+    }
     measured = _measured(by_query, rankers, report)
     strongest = np.argsort(-np.abs(model.coef_), kind="stable")[:FEATURES_SHOWN].tolist()
     summary = {
@@ -125,7 +122,7 @@ def train(
         "seconds": round(time.perf_counter() - start, 3),
     }
     report(1.0, "Done")
-    return Trained(_saved(model), summary, [_saved(one) for one in folds], fold_of)
+    return Trained([_saved(one) for one in models], summary, fold_of)
 
 
 def ranking_of(collection: Collection, query: str, base: str, ranker: Ranker | None = None) -> Ranking:

@@ -59,11 +59,11 @@ def test_a_ranker_learns_what_people_like_and_is_compared_with_the_base(collecti
 
 def test_the_trained_ranker_becomes_a_base_ranker(collection):
     trained = train(collection, by_query(judgements(collection, 6)))
-    collection.add_ranker("mine", pk.load(io.BytesIO(trained.data)))
+    collection.add_ranker("mine", pk.load(io.BytesIO(trained.files[0])))
     try:
         hits = collection.search("20", "mine")
         np.testing.assert_allclose(
-            hits.scores, pk.load(io.BytesIO(trained.data)).predict(Queries(hits.X, feature_names=list("abcd")))
+            hits.scores, pk.load(io.BytesIO(trained.files[0])).predict(Queries(hits.X, feature_names=list("abcd")))
         )
         again = train(collection, by_query(judgements(collection, 6)), base="mine")
         assert again.summary["base"] == "mine"
@@ -81,7 +81,7 @@ def test_documents_without_a_judgement_are_in_the_lists_and_not_relevant(collect
     relevant = {(row.query, row.docid) for row in rows}
     for name, of in (
         ("base", lambda query: None),
-        ("trained", lambda query: trained.folds[trained.fold_of[query] - 1]),
+        ("trained", lambda query: trained.files[trained.fold_of[query]]),
     ):
         ideal = sum(1 / np.log2(place + 1) for place in range(1, 5))
         values = []
@@ -98,15 +98,15 @@ def test_each_query_is_measured_with_a_ranker_that_was_trained_without_it(collec
     rows = judgements(collection, 6)
     trained = train(collection, by_query(rows))
     assert sorted(trained.fold_of) == [str(qid) for qid in range(6)]
-    assert sorted(set(trained.fold_of.values())) == list(range(1, len(trained.folds) + 1))
+    assert sorted(set(trained.fold_of.values())) == list(range(1, len(trained.files)))
     # the others' grades are all that the model of a query depends on
     query = "3"
     changed = [row._replace(grade=1 - row.grade) if row.query == query else row for row in rows]
     again = train(collection, by_query(changed))
     fold = trained.fold_of[query]
     assert again.fold_of == trained.fold_of
-    assert again.folds[fold - 1] == trained.folds[fold - 1]
-    assert again.data != trained.data
+    assert again.files[fold] == trained.files[fold]
+    assert again.files[0] != trained.files[0]
 
 
 def test_relevant_documents_that_a_ranker_cannot_reach_are_counted():
