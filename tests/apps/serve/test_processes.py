@@ -243,10 +243,13 @@ def test_workers_add_up_their_counters_in_a_folder(folder):
     words = ["shop=linear.plackett", "--workers", "2"]
     with Process(folder, *words, PROMETHEUS_MULTIPROC_DIR=str(folder / "counters")) as served:
         assert [Client(served.port).rank()[0] for _ in range(40)] == [200] * 40
-        lines = Client(served.port).ask("GET", "/metrics")[1].splitlines()
-        assert 'plackett_lists_total{model="shop"} 40.0' in lines
-        assert "plackett_rank_seconds_count 40.0" in lines
-        assert any(line.startswith('plackett_model_info{model="shop",ranker="LinearRanker"') for line in lines)
+
+        def lines():
+            return Client(served.port).ask("GET", "/metrics")[1].splitlines()
+
+        assert 'plackett_lists_total{model="shop"} 40.0' in lines()
+        wait_for(lambda: "plackett_rank_seconds_count 40.0" in lines())  # a time is added after its response was sent
+        assert any(line.startswith('plackett_model_info{model="shop",ranker="LinearRanker"') for line in lines())
 
 
 @pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=POSIX)])
