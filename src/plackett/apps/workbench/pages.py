@@ -105,7 +105,7 @@ def document_page(
     document = lists.document(bench, asked)
     if text:
         grade = bench.store.graded(bench.key, [text], bench.user_id(caller.user))[text].get(docid)
-    back = "/?" + urlencode({name: value for name, value in (("q", q), ("base", base)) if value})
+    back = "/?" + _query_string({"q": q, "base": base})
     about = {"document": document, "q": q, "base": base, "back": back, "grade": grade}
     return render_page(request, "document.html", here="document", **about)
 
