@@ -133,9 +133,6 @@ def explain_additive(
     )
 
 
-# --- Sums ------------------------------------------------------------------------------------------------------------
-
-
 def _deviations(values: Any, means: Any, chosen: ChosenRows, coef: np.ndarray) -> Any:
     """Return coefficients times deviations from the mean; deviations within its rounding error are 0.
 
@@ -151,9 +148,6 @@ def _deviations(values: Any, means: Any, chosen: ChosenRows, coef: np.ndarray) -
     contributions = deviations.multiply(is_real).multiply(coef[None, :]).tocsr()
     contributions.eliminate_zeros()
     return contributions
-
-
-# --- Checks ----------------------------------------------------------------------------------------------------------
 
 
 def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:

@@ -25,7 +25,6 @@ from plackett.scorers.ranks import Discovery
 
 Contestant = tuple[Callable[..., Any], Mapping[str, Sequence[Any]]]
 
-# --- Tables 1 and 2, Figure 8 -----------------------------------------------------------------------------------------
 
 LEADER = "DiffRank"
 CUTOFFS = range(1, 11)
@@ -170,8 +169,6 @@ def _protocol(lists: StrictLists) -> str:
     )
 
 
-# --- Figure 5: centres of the intervals -------------------------------------------------------------------------------
-
 FEATURES = (19, 21, 5)  # counted from 1
 CENTRES = ("mean", "prior", "middle", "posterior")
 INTERVALS = 8
@@ -201,8 +198,6 @@ def figure_5(job: Job) -> Table:
         figures=tuple(figures),
     )
 
-
-# --- Figure 6: training of FeatureRank and BL-FeatureRank -------------------------------------------------------------
 
 PASSES = 4
 
@@ -250,9 +245,6 @@ def _both(values: Mapping[str, float]) -> str:
     return " and ".join(f"{value:.4f}" for value in values.values())
 
 
-# --- Figure 7: DiffRank's bound ---------------------------------------------------------------------------------------
-
-
 FIGURES_7 = "Figure 7 (a): expected loss in each round", "Figure 7 (b): practical ranking error in each round"
 
 
@@ -289,8 +281,6 @@ def figure_7(job: Job) -> Table:
         ),
     )
 
-
-# --- Figure 9: the example for quasi-KNN ------------------------------------------------------------------------------
 
 # of the three intervals, the least relevant first: between them y = −1 and y = 2
 PRINTED_CENTRES = (-2.5, 1.5, 0.5)

@@ -15,8 +15,6 @@ from plackett.reproductions.base import Figure, Item, Job, Paper, Row, Table, ga
 from plackett.reproductions.strict_orders import INSTEAD, NEEDS, strict_lists, values_of_best
 from plackett.solvers import SGD
 
-# --- The worked example, section 3.1 ----------------------------------------------------------------------------------
-
 LABELS = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 FIRST, SECOND = np.log([4.0, 5.0, 3.0, 2.0, 1.0]), np.log([5.0, 4.0, 1.0, 2.0, 3.0])
 # the fractions that the paper prints, multiplied out; it gives no decimals
@@ -59,8 +57,6 @@ def worked_example(job: Job) -> Table:
         tuple(rows),
     )
 
-
-# --- Figure 1 ---------------------------------------------------------------------------------------------------------
 
 # improvement of p-ListMLE over the others in NDCG@10, in percent of theirs; the figure itself has no numbers
 PRINTED_GAIN = {

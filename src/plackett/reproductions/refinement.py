@@ -260,9 +260,6 @@ def _on(data: Collection, queries: Queries, words: str) -> str:
     return f"LETOR 2.0, {queries.n_queries} queries, relevant from label {data.relevant_from}, {words}."
 
 
-# --- Figure 1 ---------------------------------------------------------------------------------------------------------
-
-
 def figure_1(job: Job) -> Table:
     """Return whether the objective falls in each round, and which bounds hold."""
     data, queries = OHSUMED, job.load(OHSUMED.key)
@@ -331,9 +328,6 @@ def _bounds_of(histories: Sequence[Mapping[str, Any]], setting: str) -> list[Row
     return rows
 
 
-# --- Figures 2 and 3 --------------------------------------------------------------------------------------------------
-
-
 def figures_2_and_3(job: Job, data: Collection, trust: Trust) -> Table:
     """Return the comparison of all methods with ten judged documents."""
     groups, queries = refiners(job, trust), job.load(data.key)
@@ -379,9 +373,6 @@ def _setting(trust: Trust) -> str:
         f"η is chosen from {', '.join(map(str, ETAS))} by NDCG@10 on the queries of the other {N_FOLDS - 1} folds. "
         f'"{SORTED}" learns nothing.'
     )
-
-
-# --- Figures 4 and 5 --------------------------------------------------------------------------------------------------
 
 
 def figure_4(job: Job, data: Collection, trust: Trust) -> Table:
@@ -455,9 +446,6 @@ def figures_2_to_5(job: Job, data: Collection, trust: Trust) -> Table:
         rows=tuple(row for part in parts for row in part.rows),
         figures=tuple(figure for part in parts for figure in part.figures),
     )
-
-
-# --- Figures 6 and 7 --------------------------------------------------------------------------------------------------
 
 
 def figure_6(job: Job, trust: Trust) -> Table:

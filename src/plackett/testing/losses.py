@@ -122,9 +122,6 @@ def _is_close(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.shape(one) == np.shape(other) and np.abs(np.asarray(one) - other).max(initial=0.0) <= 1e-7 * scale)
 
 
-# --- The tests --------------------------------------------------------------------------------------------------------
-
-
 def _check_same(case: _Case, found: tuple, expected: tuple, when: str) -> None:
     case.require(
         _is_close(expected[0], found[0]) and _is_close(expected[1], found[1]),

@@ -429,9 +429,6 @@ def history_of(ranker: Any) -> list[dict[str, float]] | None:
     return [dict(zip(whole, step, strict=True)) for step in zip(*whole.values(), strict=True)] or None
 
 
-# --- The best single feature ------------------------------------------------------------------------------------------
-
-
 def best_features_of(data: FoldData, criteria: Criteria, store: ResultStore) -> list[SingleFeature]:
     """Return for each measure the feature that ranks the training queries of a fold best."""
     key = {"what": "best feature", "train": data.fingerprints.get("train"), "measures": criteria.measures}

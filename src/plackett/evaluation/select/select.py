@@ -182,9 +182,6 @@ def _nothing_found(trials: list[Trial], measure: Measure, judge: _Judge) -> Valu
     return ValueError(f"{what} failed, and no other has a value. The first error is {error}")
 
 
-# --- Held-out queries -------------------------------------------------------------------------------------------------
-
-
 class _Judge(NamedTuple):
     """Values on validation queries, which also stop fits early, or on parts of the data by fits to the others."""
 

@@ -39,8 +39,6 @@ from plackett.reproductions.kernel_cs_listmle.protocols import (
     over_folds,
 )
 
-# --- The thesis's numbers ---------------------------------------------------------------------------------------------
-
 PRINTED = base.printed("kernel_cs_listmle")
 NOTES = PRINTED["notes"]
 TABLE_OF = {3: "5.3", 5: "5.4", 10: "5.5"}
@@ -54,8 +52,6 @@ def printed(method: str, column: str, k: int) -> float:
     values = PRINTED["baselines"][method] if method in BASELINES else PRINTED["ndcg"][method][column]
     return values[METRICS.index(k)]
 
-
-# --- Figure 3.1 -------------------------------------------------------------------------------------------------------
 
 SHIFTS = (-2.0, 0.0, 3.0)
 
@@ -210,9 +206,6 @@ def tables_by_sound_protocol(job: Job) -> Table:
     )
 
 
-# --- Rows -------------------------------------------------------------------------------------------------------------
-
-
 def _claims(found: Outcomes, others: Outcomes, baseline_column: str) -> Iterator[Row]:
     """Yield the claims of section 5.4 and the conclusion about which ranker is best."""
     for k in METRICS:
@@ -337,9 +330,6 @@ def _random_order(what: str, found: Outcomes, column: str, k: int) -> Row:
 
 def _mean(found: Outcomes, method: str, column: str, k: int) -> float:
     return float(found[method, column].values[k].mean())
-
-
-# --- Words ------------------------------------------------------------------------------------------------------------
 
 
 def _on(job: Job) -> str:

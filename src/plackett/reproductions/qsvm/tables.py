@@ -148,8 +148,6 @@ def of_orders(where: str, printed: Printed, values: np.ndarray) -> list[Row]:
     return rows
 
 
-# --- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
-
 # cells of a quick run: those that the text of the paper discusses
 QUICK_CELLS = {1: (("I", 0.0), ("II", 0.2), ("III", 0.0), ("IV", 0.1)), 2: (("II", 0.0), ("IV", 0.1))}
 # section 5.1: scenario, share of held-out queries, method that q-SVM improves upon, and by how much of its MRE
@@ -198,8 +196,6 @@ def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row
     return noted
 
 
-# --- Table 3 ----------------------------------------------------------------------------------------------------------
-
 CANCELS = "the shared part cancels in linear scores"
 
 
@@ -232,9 +228,6 @@ def _leads(where: str, values: np.ndarray) -> Row:
     others = [place for place in range(len(METHODS)) if place != Q]
     gaps = [gap_and_p(values[:, m, other], values[:, m, Q]) for m in range(len(MEASURES)) for other in others]
     return Row.of_gaps(f"{where}: q-SVM is the best", "in all measures", shown, gaps)
-
-
-# --- Figure 1 ---------------------------------------------------------------------------------------------------------
 
 
 def figure_1(job: Job) -> Table:
@@ -274,8 +267,6 @@ def figure_1(job: Job) -> Table:
         tuple(figures),
     )
 
-
-# --- Table 4 ----------------------------------------------------------------------------------------------------------
 
 L2_OF_TIMES, SHARPNESS = 1e-8, 1e-3
 ALIKE = 3.0  # times as long, at most, is "comparable"
@@ -360,8 +351,6 @@ def _grows(
     return Row.not_comparable(what, shown[0], shown[1], reason)
 
 
-# --- Table 5 ----------------------------------------------------------------------------------------------------------
-
 LINEAR_PAIRS = "linear preferences equal differences of scores: the score form with twice the penalty"
 
 
@@ -394,8 +383,6 @@ def table_5(job: Job) -> Table:
         _notes("Table 5"),
     )
 
-
-# --- Table 6 ----------------------------------------------------------------------------------------------------------
 
 WEB_TOLERANCE = 0.03  # the methods are .05 apart
 
