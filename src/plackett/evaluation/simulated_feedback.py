@@ -94,18 +94,13 @@ class FeedbackResult:
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
-        p_values = self.p_values()
         lists: dict[str, Any] = {}
-        for kind, rankings in self.tables.items():
-            lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in rankings.items()}
-            for name, found in p_values[kind].items():
+        for kind, p_values in self.p_values().items():
+            lists[kind] = {name: table.to_dict(per_query=per_query) for name, table in self.tables[kind].items()}
+            for name, found in p_values.items():
                 lists[kind][name]["p_values"] = json_value(found)
-        return {
-            "n_queries": self.queries.n_queries,
-            "n_judged": int(self.judged.sum()),
-            "lists": lists,
-            "notes": self.notes,
-        }
+        counts = {"n_queries": self.queries.n_queries, "n_judged": int(self.judged.sum())}
+        return {**counts, "lists": lists, "notes": self.notes}
 
     def to_table(self) -> Table:
         """Return the means as a `Table`, with p-values below those of each refinement."""
@@ -187,9 +182,7 @@ def relevance_feedback(
     scores = as_base_score(base, queries)
     judgements = _judgements_by_rank(lists, scores, n_judged, pseudo=pseudo)
     judged = np.zeros(lists.n_docs, dtype=bool) if pseudo else ~np.isnan(judgements)
-    parts = {FULL: np.ones(lists.n_docs, dtype=bool)}
-    if not pseudo:
-        parts[RESIDUAL] = ~judged
+    parts = {FULL: np.ones(lists.n_docs, dtype=bool)} | ({} if pseudo else {RESIDUAL: ~judged})
     # a column is passed as such: refiners then know that the base score is among the features
     known = base if is_column(base) else scores
     return measure_refinements(
@@ -225,10 +218,8 @@ def measure_refinements(
         if pin_judged and name != BASE:
             scores[str(name)] = queries.pin_judged(scores[str(name)], judgements)
         for kind, is_measured in parts.items():  # the base comes first: errors are raised before the fits
-            lists = _rows(queries, is_measured)
-            tables[kind][str(name)] = evaluate(
-                lists, scores[str(name)][is_measured], metrics=metrics, convention=convention
-            )
+            lists, own_scores = _rows(queries, is_measured), scores[str(name)][is_measured]
+            tables[kind][str(name)] = evaluate(lists, own_scores, metrics=metrics, convention=convention)
     notes = list(notes)
     for kind in parts:
         n_gone = queries.n_queries - len(tables[kind][BASE])

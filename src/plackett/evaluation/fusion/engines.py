@@ -38,9 +38,9 @@ def engine_form(fusion: Fusion, engine: str, window: int | None = None) -> str:
         raise ValueError(f"window={window}, but the runs were fused with window={own}. Fuse them with the larger one.")
     weights = {name: round(float(weight), 9) for name, weight in fusion.weights.items()}
     if engine == "json":
-        keys = ("k", "normalize", "absent")
-        form = {"method": fusion.method, "weights": weights, **{key: fusion.settings[key] for key in keys}}
-        return json.dumps({**form, "window": window, "baseline": fusion.baseline}, indent=2)
+        settings = {**fusion.settings, "window": window}
+        whole = {"method": fusion.method, "weights": weights, **settings, "baseline": fusion.baseline}
+        return json.dumps(whole, indent=2)
     family = _family(fusion, ENGINES[engine])
     parts = zip(fusion.pool.names, fusion.run_weights / fusion.run_weights.sum(), strict=True)
     shares = {name: round(float(weight), 9) for name, weight in parts if weight}
@@ -52,10 +52,8 @@ def engine_form(fusion: Fusion, engine: str, window: int | None = None) -> str:
     if len(shares) == 1:
         raise ValueError(f"all of the weight is on {next(iter(shares))}: send its query alone.")
     _check(fusion, engine, family, window, shares)
-    constant = int(fusion.settings["k"])
-    if engine == "elasticsearch":
-        return json.dumps(_elasticsearch(family, shares, constant, window), indent=2)
-    return json.dumps(_opensearch(family, shares, constant, window), indent=2)
+    form = _elasticsearch if engine == "elasticsearch" else _opensearch
+    return json.dumps(form(family, shares, int(fusion.settings["k"]), window), indent=2)
 
 
 def _family(fusion: Fusion, engine: str) -> str:
@@ -75,14 +73,14 @@ def _family(fusion: Fusion, engine: str) -> str:
 
 
 def _elasticsearch(family: str, weights: dict[str, float], constant: int, window: int) -> dict[str, Any]:
-    parts: list[dict[str, Any]] = [
-        {"retriever": {"standard": {"query": f"QUERY OF {name}"}}, "weight": weight} for name, weight in weights.items()
+    scaled = {} if family == "rrf" else {"normalizer": "minmax"}
+    parts = [
+        {"retriever": {"standard": {"query": f"QUERY OF {name}"}}, "weight": weight, **scaled}
+        for name, weight in weights.items()
     ]
-    if family == "rrf":
-        form = {"retrievers": parts, "rank_constant": constant, "rank_window_size": window}
-        return {"retriever": {"rrf": form}}
-    parts = [{**part, "normalizer": "minmax"} for part in parts]
-    return {"retriever": {"linear": {"retrievers": parts, "rank_window_size": window}}}
+    own = {"rank_constant": constant} if family == "rrf" else {}
+    form = {"retrievers": parts, **own, "rank_window_size": window}
+    return {"retriever": {"rrf" if family == "rrf" else "linear": form}}
 
 
 def _opensearch(family: str, weights: dict[str, float], constant: int, window: int) -> dict[str, Any]:

@@ -138,18 +138,8 @@ def select(
             bar.advance()
     if best is None:
         raise _nothing_found(trials, measure, judge) from first_error
-    return Selection(
-        contestant.name,
-        _ranker(best, judge),
-        best.trial.params,
-        best.trial.value,
-        trials,
-        str(measure),
-        rules.name,
-        method,
-        judge.in_words,
-        (*notes, *store.notes),
-    )
+    how = (str(measure), rules.name, method, judge.in_words, (*notes, *store.notes))
+    return Selection(contestant.name, _ranker(best, judge), best.trial.params, best.trial.value, trials, *how)
 
 
 def _contestant(ranker: Any, grid: Grid | None) -> Contestant:

@@ -87,34 +87,25 @@ class Selection:
     @property
     def best_trial(self) -> int:
         """Index of the best of ``trials``."""
-        return next(
-            place
-            for place, trial in enumerate(self.trials)
-            if trial.params == self.best_params and trial.value == self.best_value
-        )
+        best = (self.best_params, self.best_value)
+        return next(place for place, trial in enumerate(self.trials) if (trial.params, trial.value) == best)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None."""
         names = ("ranker", "metric", "convention", "method", "judged_on")
-        return json_value(
-            {
-                **{name: getattr(self, name) for name in names},
-                "best": {"params": self.best_params, "value": self.best_value},
-                "trials": [vars(trial) for trial in self.trials],
-                "notes": self.notes,
-            }
-        )
+        best = {"params": self.best_params, "value": self.best_value}
+        found = {"best": best, "trials": [vars(trial) for trial in self.trials], "notes": self.notes}
+        return json_value({name: getattr(self, name) for name in names} | found)
 
     def to_table(self) -> Table:
         """Return the trials as a `Table`; hyperparameters that all trials share are left out."""
         names, common = self._names()
         columns = [name for name in names if name not in common]
-        best = self.best_trial
         rows = []
-        for place, trial in enumerate(self.trials):
+        for trial in self.trials:
             params = [words(trial.params[name]) if name in trial.params else "" for name in columns]
-            mark = BEST if place == best else ""
-            rows.append([mark, *params, "failed" if trial.error else trial.value, trial.seconds])
+            rows.append(["", *params, "failed" if trial.error else trial.value, trial.seconds])
+        rows[self.best_trial][0] = BEST
         return Table([Column(""), *map(Column, columns), Column(self.metric), Column("seconds", digits=2)], rows)
 
     def __str__(self) -> str:
@@ -155,6 +146,5 @@ def words(value: Any) -> str:
         return f"{value:.6g}"
     if type(value).__repr__ is object.__repr__:  # an address in memory
         return f"{type(value).__name__}()"
-    return (
-        value if isinstance(value, str) else " ".join(repr(value).split())
-    )  # the repr of a pipeline has several lines
+    # the repr of a pipeline has several lines
+    return value if isinstance(value, str) else " ".join(repr(value).split())

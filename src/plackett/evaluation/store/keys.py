@@ -46,10 +46,7 @@ class NotIdentifiable(ValueError):
 def identity_of(value: Any, where: str = "the estimator") -> str:
     """Return a hash of a parameter, of data, or of an estimator with all of its parameters.
 
-    Raises
-    ------
-    NotIdentifiable
-        For objects without accessible state, such as an open file.
+    Objects without accessible state, such as an open file, are `NotIdentifiable`.
     """
     return Identity().of(value, where)
 
@@ -62,25 +59,22 @@ def versions_of(*estimators: Any) -> dict[str, str]:
     """
     classes = [cls for estimator in estimators for part in parts_of(estimator) for cls in type(part).__mro__]
     packages = {cls.__module__.partition(".")[0] for cls in classes}
-    named = {getattr(cls, "package", None) for cls in classes}  # of trees
-    packages |= {package for package in named if isinstance(package, str)}
+    packages |= {cls.package for cls in classes if isinstance(getattr(cls, "package", None), str)}  # of trees
+    found = map(_distribution, sorted(packages - {"plackett"}))
     return {
         "plackett": f"{plackett.__version__} {_source_digest()}",
         "native": f"{_native.build} {_native_digest()}",
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in PACKAGES},
-        **dict(_distribution(package) for package in sorted(packages - {"plackett"}) if _distribution(package)[1]),
+        **{name: version for name, version in found if version},
     }
 
 
 def code_of(*values: Any) -> dict[str, str]:
     """Return `versions_of` with the source files of all classes and functions in the values.
 
-    Raises
-    ------
-    NotIdentifiable
-        For code without a source file, such as that of a notebook, lambdas and functions inside of functions, and for
-        source files that were changed after plackett was imported.
+    Code without a source file, such as that of a notebook, lambdas and functions inside of functions, and source files
+    that were changed after plackett was imported, are `NotIdentifiable`.
     """
     answer = versions_of(*values)
     for value in values:

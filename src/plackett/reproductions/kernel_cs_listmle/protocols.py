@@ -150,13 +150,8 @@ def by_model(fold: Fold, job: Job) -> Outcomes:
 
 
 def _model(method: str, column: str) -> LinearRanker:
-    how: dict[str, Any] = {
-        "loss": CSListMLE(weights="label"),
-        "l2": 0.0,
-        "solver": NewtonDiagonal(),
-        "max_iter": appendix.MAX_ITER,
-        "tol": appendix.LEAST_CHANGE,
-    }
+    how: dict[str, Any] = {"loss": CSListMLE(weights="label"), "l2": 0.0, "solver": NewtonDiagonal()}
+    how |= {"max_iter": appendix.MAX_ITER, "tol": appendix.LEAST_CHANGE}
     if method == PLAIN:
         return LinearRanker(**how)
     kernel, gamma = _FORMULAS[method]
