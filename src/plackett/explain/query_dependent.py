@@ -138,11 +138,9 @@ class QueryExplanation(Records):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        answer = {
-            "query": plain_id(self.query),
-            "coefficients": [one._asdict() for one in self.differences()],
-            "neighbors": self.neighbors.to_dict()["neighbors"],
-        }
+        coefficients = [one._asdict() for one in self.differences()]
+        answer = {"query": plain_id(self.query), "coefficients": coefficients}
+        answer["neighbors"] = self.neighbors.to_dict()["neighbors"]
         return answer if self.documents is None else {**answer, **self.documents.to_dict()}
 
     def _records(self) -> list[CoefficientDifference]:
@@ -153,12 +151,10 @@ class QueryExplanation(Records):
 
     def __str__(self) -> str:
         table = [["feature", "this query", "all queries", "difference"]]
-        for one in self.differences(FEATURES_SHOWN):
-            table.append([one.feature, number(one.coefficient), number(one.uniform), signed(one.difference)])
-        lines = [f"query {plain(self.query)}, learned from {count_of(len(self.neighbors), 'query', 'queries')}", ""]
-        lines.append(aligned(table, "lrrr"))
-        if self.coef.size > FEATURES_SHOWN:
-            lines.append(f"… and {count_of(self.coef.size - FEATURES_SHOWN, 'more feature')}")
-        if self.documents is not None:
-            lines += ["", str(self.documents)]
-        return "\n".join(lines)
+        for feature, own, uniform, difference in self.differences(FEATURES_SHOWN):
+            table.append([feature, number(own), number(uniform), signed(difference)])
+        learned = f"query {plain(self.query)}, learned from {count_of(len(self.neighbors), 'query', 'queries')}"
+        more = self.coef.size - FEATURES_SHOWN
+        rest = [f"… and {count_of(more, 'more feature')}"] if more > 0 else []
+        documents = [] if self.documents is None else ["", str(self.documents)]
+        return "\n".join([learned, "", aligned(table, "lrrr"), *rest, *documents])

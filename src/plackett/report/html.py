@@ -132,14 +132,10 @@ def rendered(template: str, every: Iterable[Table], *, has_components: bool = Fa
     if has_components:
         sheet, script = sheet + components.sheet(), components.script() + script
     by_name = {table.name: table for table in every}
-    return environment.get_template(template).render(
-        tables=by_name,
-        downloads={name: list(downloads(table)) for name, table in by_name.items()},
-        sheet_text=safe(sheet),
-        script=safe(script),
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        **values,
-    )
+    files = {name: list(downloads(table)) for name, table in by_name.items()}
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    values |= {"sheet_text": safe(sheet), "script": safe(script), "script_hash": digest}
+    return environment.get_template(template).render(tables=by_name, downloads=files, **values)
 
 
 def write_page(text: str, path: str | os.PathLike) -> Path:

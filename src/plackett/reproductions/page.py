@@ -64,15 +64,10 @@ def _section(key: str, values: Values) -> Section:
     rows: list[Values] = [{**row, "in_print": text} for row, text in zip(values["rows"], texts, strict=True)]
     cells = [row for row in rows if row["cell"]]
     names = dict.fromkeys(row["cell"][0] for row in cells)
-    return Section(
-        key,
-        values,
-        summary(values["verdicts"]),
-        [grid_html(name, [row for row in cells if row["cell"][0] == name]) for name in names],
-        [row for row in rows if not row["cell"]],
-        cells,
-        [drawn(figure, f"{key}-{place}") for place, figure in enumerate(values["figures"])],
-    )
+    grids = [grid_html(name, [row for row in cells if row["cell"][0] == name]) for name in names]
+    claims = [row for row in rows if not row["cell"]]
+    figures = [drawn(figure, f"{key}-{place}") for place, figure in enumerate(values["figures"])]
+    return Section(key, values, summary(values["verdicts"]), grids, claims, cells, figures)
 
 
 def grid_html(name: str, rows: Iterable[Values]) -> str:

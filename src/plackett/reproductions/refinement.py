@@ -454,17 +454,10 @@ def figure_6(job: Job, trust: Trust) -> Table:
     ratings, films = job.load(MOVIELENS), read_movies(next(file.parent.glob("u.item*")))
 
     def recommend(one: Mapping[str, Any], n_given: int, draw: int) -> dict[str, Evaluation]:
-        with ignored(ConvergenceWarning):
-            return recommendation(
-                ratings,
-                films,
-                one,
-                n_given=n_given,
-                metrics=[*PRECISIONS, *GAINS],
-                convention="paper",
-                random_state=job.rng_seed + draw,
-                base_feature=False,  # as in the paper, where only Rocchio and SVM see it
-            ).tables["residual"]
+        how: dict[str, Any] = {"metrics": [*PRECISIONS, *GAINS], "convention": "paper"}
+        how |= {"n_given": n_given, "random_state": job.rng_seed + draw}
+        with ignored(ConvergenceWarning):  # in the paper, only Rocchio and SVM see the base score
+            return recommendation(ratings, films, one, base_feature=False, **how).tables["residual"]
 
     own = trust.variants[0]
     groups = {name: members for name, members in refiners(job, trust).items() if name != SORTED}

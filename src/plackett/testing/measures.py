@@ -155,8 +155,9 @@ def _is_close(one: float, other: float) -> bool:
 def _check_ties(measure: Measure) -> None:
     """Compare a tie of two, and the expectation of four, with the means of their orders."""
     if measure.rules.rules_for(measure).get("ties", "average") == "average":
-        (found,) = _of_orders(measure, [3.0, 1.0, 0.0, 2.0], [[4.0, 2.5, 2.5, 1.0]])
-        mean = np.mean(_of_orders(measure, [3.0, 1.0, 0.0, 2.0], ([4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0])))
+        orders = [4.0, 2.5, 2.5, 1.0], [4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0]  # the first has a tie
+        found, *others = _of_orders(measure, [3.0, 1.0, 0.0, 2.0], orders)
+        mean = np.mean(others)
         if not _is_close(found, float(mean)):
             raise AssertionError(
                 f"{measure}: two documents with equal scores get {found:.9g}, but the mean of their orders, "

@@ -231,22 +231,19 @@ def _reference_scores(setup: Setup) -> dict[str, Evaluation]:
     """Return the values of a random order, and of the feature that ranks the training queries of each fold best."""
     criteria, queries = setup.criteria, setup.queries
     lists = JudgedLists.of_queries(queries)
-    table = functools.partial(Evaluation, setup.criteria.metrics, queries.ids, convention=criteria.convention.name)
+    table = functools.partial(Evaluation, criteria.metrics, queries.ids, convention=criteria.convention.name)
     measures, rules = criteria.measures, criteria.convention
     answer = {RANDOM_ORDER: table(random_values(measures, lists, rules))}
     if queries.n_features == len(queries.categories or ()):
         return answer
     store = setup.store.with_code("the best single feature", criteria.measures, criteria.convention)
-    chosen = [best_features_of(fold, criteria, store) for fold in setup.folds]
-    values = []
-    for place, measure in enumerate(measures):
-        parts = [features[place].scores(fold.test) for features, fold in zip(chosen, setup.folds, strict=True)]
+    by_measure = zip(*(best_features_of(fold, criteria, store) for fold in setup.folds), strict=True)
+    values, words = [], {}
+    for metric, measure, features in zip(criteria.metrics, measures, by_measure, strict=True):
+        parts = [feature.scores(fold.test) for feature, fold in zip(features, setup.folds, strict=True)]
         ranked = lists.with_scores(np.concatenate(parts))
         values.append(rules.table([measure], ranked, ties="average")[0][:, 0])
-    words = {
-        metric: "; ".join(dict.fromkeys(features[place].in_words(queries) for features in chosen))
-        for place, metric in enumerate(setup.criteria.metrics)
-    }
+        words[metric] = "; ".join(dict.fromkeys(feature.in_words(queries) for feature in features))
     answer[BEST_FEATURE] = table(np.stack(values, axis=1), best_features=words)
     return answer
 
@@ -255,10 +252,9 @@ def _settings(setup: Setup, cv: Any, data: Any) -> dict[str, Any]:
     """Return how the comparison was run, as plain values."""
     packages = versions_of(*(contestant.estimator for contestant in setup.contestants))
     versions = {name: version.partition(" ")[0] for name, version in packages.items()}
+    known = setup.queries if is_frame(data) else data
     return {
-        "data": shown(data)
-        if isinstance(data, (str, os.PathLike))
-        else repr(setup.queries if is_frame(data) else data),
+        "data": shown(data) if isinstance(data, (str, os.PathLike)) else repr(known),
         "cv": cv if isinstance(cv, (int, str)) else repr(cv) if hasattr(cv, "get_params") else type(cv).__name__,
         "n_folds": len(setup.folds),
         "metrics": setup.criteria.metrics,

@@ -159,13 +159,9 @@ def filled(
             answer.append(with_preparation(one, **lacking))
         for name in lacking if answer[-1] is not one else ():
             changed[name].append(one.name)
-    words = {
-        "missing": "missing values are filled by the median of the training lists",
-        "encoding": "categories are encoded one-hot",
-    }
-    done = [
-        f'{words[name]} ({name}="{defaults[name]}") for {", ".join(names)}' for name, names in changed.items() if names
-    ]
+    words = {"missing": "missing values are filled by the median of the training lists"}
+    words["encoding"] = "categories are encoded one-hot"
+    done = [f'{words[name]} ({name}="{defaults[name]}") for {", ".join(by)}' for name, by in changed.items() if by]
     return answer, [", ".join(done)] if done else []
 
 

@@ -60,11 +60,9 @@ def _most_chosen(fits: Sequence[FoldFit], *, higher_is_better: bool) -> tuple[di
 def _all_queries(setup: Setup) -> Queries:
     """Return the test queries of all folds, and queries that no fold tests on."""
     parts, seen = [setup.queries], set(setup.queries.ids.tolist())
-    for fold in setup.folds:
-        for queries in (fold.train, fold.validation):
-            if queries is not None:
-                is_new = np.array([qid not in seen for qid in queries.ids.tolist()], dtype=bool)
-                if is_new.any():
-                    parts.append(queries[is_new])
-                    seen.update(queries.ids[is_new].tolist())
+    for queries in (part for fold in setup.folds for part in (fold.train, fold.validation) if part is not None):
+        is_new = np.array([qid not in seen for qid in queries.ids.tolist()], dtype=bool)
+        if is_new.any():
+            parts.append(queries[is_new])
+            seen.update(queries.ids[is_new].tolist())
     return setup.queries if len(parts) == 1 else Queries.concat(parts)
