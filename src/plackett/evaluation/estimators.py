@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,11 +41,7 @@ def _sizes(queries: Queries) -> np.ndarray:
     return np.diff(queries.indptr)
 
 
-def _numbers(queries: Queries) -> np.ndarray:
-    """Return the number of the query of each row; ids may be strings."""
-    return np.repeat(np.arange(queries.n_queries), _sizes(queries))
-
-
+_numbers, _ids = attrgetter("query_of_row"), attrgetter("qid")  # of each row; ids may be strings
 _STOPS = ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change")
 _PACKAGES = {
     "lightgbm": _PackageArguments("group", "eval_group", _sizes, _STOPS),
@@ -245,10 +242,6 @@ def _request_qid(part: Any) -> None:
             continue
         if getattr(part.get_metadata_routing(), method).requests.get("qid") is None:
             getattr(part, f"set_{method}_request")(qid=True)
-
-
-def _ids(queries: Queries) -> np.ndarray:
-    return queries.qid
 
 
 def _package_of(estimator: Any) -> _PackageArguments | None:

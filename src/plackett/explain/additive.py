@@ -151,13 +151,10 @@ def _deviations(values: Any, means: Any, chosen: ChosenRows, coef: np.ndarray) -
 
 
 def _checked(X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
-    if is_sparse(X):
-        with importing:
-            from scipy import sparse
+    with importing:
+        from scipy import sparse
 
-        X = sparse.csr_array(X)
-    else:
-        X = np.asarray(X)
+    X = sparse.csr_array(X) if is_sparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(f"X has shape {X.shape} and type {X.dtype}; expected numbers of shape (n_docs, n_features).")
     names = feature_labels(X.shape[1]) if feature_names is None else [str(name) for name in feature_names]

@@ -679,14 +679,10 @@ class Comparison:
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
         """Return plain values for JSON; NaN becomes None. With ``per_query``, `from_dict` restores all but X."""
+        names = ("kind", "metrics", "lower_is_better", "convention", "baseline", "is_baseline_best")
         answer: dict[str, Any] = {
             "format": FORMAT,
-            "kind": self.kind,
-            "metrics": self.metrics,
-            "lower_is_better": self.lower_is_better,
-            "convention": self.convention,
-            "baseline": self.baseline,
-            "is_baseline_best": self.is_baseline_best,
+            **{name: getattr(self, name) for name in names},
             "headline": self.headline(),
             "mean": self.mean(),
             "by_fold": {metric: self.by_fold(metric) for metric in self.metrics},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,15 +45,14 @@ def refit(setup: Setup, contestant: Contestant, fits: Sequence[FoldFit]) -> tupl
 
 def _most_chosen(fits: Sequence[FoldFit], *, higher_is_better: bool) -> tuple[dict[str, Any], int]:
     """Return the parameters that most folds chose, and how many did."""
-    counts = Counter(repr(fit.params) for fit in fits)
     sign = 1.0 if higher_is_better else -1.0
 
     def rank(fit: FoldFit) -> tuple[int, float]:
         values = [one.validation for one in fits if repr(one.params) == repr(fit.params)]
-        return counts[repr(fit.params)], float(np.nan_to_num(sign * np.mean(values), nan=-np.inf))
+        return len(values), float(np.nan_to_num(sign * np.mean(values), nan=-np.inf))
 
     best = max(fits, key=rank)
-    return best.params, counts[repr(best.params)]
+    return best.params, rank(best)[0]
 
 
 def _all_queries(setup: Setup) -> Queries:

@@ -369,13 +369,10 @@ class Fusion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values for JSON."""
+        names = ("method", "weights", "baseline", "best", "pays")
         return {
             "headline": self.headline(),
-            "method": self.method,
-            "weights": self.weights,
-            "baseline": self.baseline,
-            "best": self.best,
-            "pays": self.pays,
+            **{name: getattr(self, name) for name in names},
             "gains": {name: gain.to_dict() for name, gain in self.gains.items()},
             "settings": self.settings,
             "notes": self.remarks(),

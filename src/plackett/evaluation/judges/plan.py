@@ -153,9 +153,8 @@ class JudgePlan(Findings):
         for half in PRECISIONS:
             found = [self.queries_for(half, spread, one) for one in (0.0, value, high, low)]
             rows.append([f"± {half:g}", *(f"over {LARGEST:,}" if one is None else f"{one:,}" for one in found)])
-        columns = [
-            Column(name, "text") for name in ("interval", "people alone", "with the model", "at best", "at worst")
-        ]
+        names = ("interval", "people alone", "with the model", "at best", "at worst")
+        columns = [Column(name, "text") for name in names]
         title = f"An interval of {rows[1][0]} for {kind} needs {rows[1][1]} human queries alone, {rows[1][2]} with "
         title += f"{self.n_model:,} more by the model."
         note = f"the standard deviation of people's values is {spread:.3f}; at best and at worst: ends of the interval"
