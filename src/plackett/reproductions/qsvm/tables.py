@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -154,16 +154,6 @@ QUICK_CELLS = {1: (("I", 0.0), ("II", 0.2), ("III", 0.0), ("IV", 0.1)), 2: (("II
 IMPROVEMENTS = (("II", 0.2, "rank-SVM", 0.621), ("II", 0.2, "indv-SVM", 0.711), ("III", 0.0, "kNN-SVM", 0.304))
 
 
-def table_1(job: Job) -> Table:
-    """Return the simulations with linear scores."""
-    return _simulated(1, TABLE_1, "Table 1: Example 1, linear scores", job)
-
-
-def table_2(job: Job) -> Table:
-    """Return the simulations with non-linear scores."""
-    return _simulated(2, TABLE_2, "Table 2: Example 2, Gaussian kernel", job)
-
-
 def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: str, job: Job) -> Table:
     rows: list[Row] = []
     means = {}
@@ -183,6 +173,10 @@ def _simulated(example: int, table: Mapping[tuple[str, float], Printed], title: 
             what = f"{scenario}, γ = {gamma}: improvement of q-SVM over {other} in MRE"
             rows.append(Row.of_number(what, printed_share, float(1 - own / rival), tolerance=TOLERANCE))
     return Table(title, _protocol(job, draws), CRITERIA, tuple(rows), _notes(f"Table {example}"))
+
+
+table_1 = partial(_simulated, 1, TABLE_1, "Table 1: Example 1, linear scores")
+table_2 = partial(_simulated, 2, TABLE_2, "Table 2: Example 2, Gaussian kernel")
 
 
 def _with_least(rows: Sequence[Row], printed: Printed, drawn: Draws) -> list[Row]:
