@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
+Reporter = Callable[[str], Any] | bool | None  # ``progress=`` of a comparison: lines of text, a bar, or nothing
 MARGIN = 3  # columns after a bar: where it fills the line, the ^C of an interruption would wrap, and the bar stay twice
 _active: list[Progress] = []  # a fit inside a comparison must not draw a second bar over the first
 
@@ -136,3 +138,17 @@ def is_watched() -> bool:
     """Return whether a progress bar would be seen: in a notebook, or on a terminal that can redraw a line."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     return is_notebook() or (is_terminal and os.environ.get("TERM") not in ("dumb", "unknown"))
+
+
+def is_bar(progress: Callable[..., Any] | bool | None) -> bool:
+    """Return whether to draw a bar: if one would be seen, unless progress is turned off or a callable."""
+    return not callable(progress) and progress is not False and is_watched()
+
+
+def tell(progress: Reporter, line: str) -> None:
+    """Pass a line to a callable; if progress was requested where no bar would be seen, write it to standard error."""
+    if callable(progress):
+        progress(line)
+    elif progress and not is_watched():
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()

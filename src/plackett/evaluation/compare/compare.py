@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from plackett._progress import Progress as Bar
+from plackett._progress import Progress, Reporter, is_bar, tell
 from plackett._tables import json_value
 from plackett.data.judged import Columns
 from plackett.data.queries import Queries
@@ -21,7 +21,6 @@ from plackett.evaluation.compare.contestants import as_contestants, installed, w
 from plackett.evaluation.compare.folds import Criteria, Setup, best_features_of, prepare, run
 from plackett.evaluation.compare.insight import FoldInsight, Insight, importance_problem, merged
 from plackett.evaluation.compare.learning_curve import check_shares, learning_curves
-from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.compare.refit import refit as refit_best
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.reference_scores import BEST_FEATURE, RANDOM_ORDER, notes_on_sampling, random_values
@@ -54,7 +53,7 @@ def compare(
     folder: str | os.PathLike | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress = None,
+    progress: Reporter = None,
     **columns: Unpack[Columns],
 ) -> Comparison:
     """Fit rankers in every fold, choose hyperparameters on its validation queries, and evaluate on its test queries.
@@ -197,7 +196,7 @@ def compare(
         comparison.notes += problems
     if refit and comparison.tables:
         best = next(contestant for contestant in contestants if contestant.name == comparison.best())
-        with Bar(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
+        with Progress(f"fitting {best.name} to all queries", 1, is_shown=is_bar(progress)) as bar:
             comparison.refitted, note = refit_best(setup, best, fits[best.name])
             bar.advance()
         comparison.notes += [note]

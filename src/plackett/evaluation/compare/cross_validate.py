@@ -9,13 +9,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from plackett._progress import Reporter
 from plackett._tables import Column, Table, notebook_html
 from plackett.data.judged import Columns
 from plackett.data.queries import Queries
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import contestant_of, with_preparation
 from plackett.evaluation.compare.folds import Criteria, prepare, run
-from plackett.evaluation.compare.progress import Progress
 from plackett.evaluation.evaluate import Evaluation, evaluate
 from plackett.evaluation.select.grids import Grid
 from plackett.evaluation.select.selection import in_words
@@ -121,7 +121,7 @@ def cross_validate(
     folder: str | os.PathLike | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress = None,
+    progress: Reporter = None,
     **columns: Unpack[Columns],
 ) -> CrossValidation:
     """Fit a ranker in every fold, choose its hyperparameters on validation queries, and evaluate it on test queries.

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plackett._lazy import importing
-from plackett._progress import Progress as Bar
+from plackett._progress import Progress, Reporter, is_bar, tell
 from plackett._threads import n_threads, results, set_n_threads
 from plackett._warnings import recorded
 from plackett.data.queries import Queries
@@ -27,7 +27,6 @@ from plackett.evaluation import estimators
 from plackett.evaluation.compare.comparison import FoldFit
 from plackett.evaluation.compare.contestants import Contestant, filled
 from plackett.evaluation.compare.insight import FoldInsight, fold_insight
-from plackett.evaluation.compare.progress import Progress, is_bar, tell
 from plackett.evaluation.evaluate import check_judged, evaluate, parse_metrics
 from plackett.evaluation.reference_scores import SingleFeature, best_single_features
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
@@ -201,7 +200,7 @@ def _needs_validation(contestant: Contestant) -> bool:
 
 
 def run(
-    setup: Setup, *, n_jobs: int | None, progress: Progress, stops_at_error: bool = False
+    setup: Setup, *, n_jobs: int | None, progress: Reporter, stops_at_error: bool = False
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of each contestant in every fold; they are the same for any number of jobs."""
     tasks = [
@@ -212,7 +211,7 @@ def run(
     n_workers = n_parallel(n_jobs, len(tasks))
     answer: dict[str, list[Outcome]] = {contestant.name: [] for contestant in setup.contestants}
     left = [(contestant.name, fold.number) for contestant, fold, *_ in tasks]
-    with Bar("comparing", len(tasks), is_shown=is_bar(progress)) as bar:
+    with Progress("comparing", len(tasks), is_shown=is_bar(progress)) as bar:
         bar.show(_running(left, n_workers))
         outcomes = in_workers(run_fold_safely, tasks, n_jobs, is_ordered=stops_at_error)
         for n_done, outcome in enumerate(outcomes, 1):

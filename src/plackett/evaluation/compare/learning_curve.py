@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from plackett._progress import Progress as Bar
+from plackett._progress import Progress, Reporter, is_bar
 from plackett.evaluation.compare.comparison import CurvePoint, FoldFit
 from plackett.evaluation.compare.contestants import Contestant
 from plackett.evaluation.compare.folds import Criteria, FoldData, Outcome, Setup, in_workers, run_fold_safely
-from plackett.evaluation.compare.progress import Progress, is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.grids import with_params
 from plackett.evaluation.significance import bootstrap_interval
@@ -46,7 +45,7 @@ def learning_curves(
     scores: Mapping[str, np.ndarray],
     *,
     n_jobs: int | None,
-    progress: Progress,
+    progress: Reporter,
 ) -> tuple[dict[str, list[CurvePoint]], list[str]]:
     """Return by contestant a point for each share, and notes on fits that failed.
 
@@ -68,7 +67,7 @@ def learning_curves(
     ]
     found = {(one.name, share): np.full(setup.queries.n_docs, np.nan) for one in contestants for share in smaller}
     problems: dict[str, str] = {}
-    with Bar("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
+    with Progress("learning curves", len(tasks), is_shown=is_bar(progress)) as bar:
         for task, outcome in zip(tasks, in_workers(_fit_share, tasks, n_jobs, is_ordered=True), strict=True):
             share = task[2]
             if outcome.error is not None:  # too few queries for this ranker, for example

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from plackett._progress import Progress as Bar
+from plackett._progress import Progress, is_bar
 from plackett.data.judged import Columns, as_judged
 from plackett.data.queries import Queries
 from plackett.evaluation import estimators
 from plackett.evaluation.compare.contestants import Contestant, contestant_of, filled, with_preparation
-from plackett.evaluation.compare.progress import is_bar
 from plackett.evaluation.evaluate import evaluate
 from plackett.evaluation.select.attempts import Attempt, Judged, attempt
 from plackett.evaluation.select.grids import Grid, seeded, with_params
@@ -123,7 +122,7 @@ def select(
     trials: list[Trial] = []
     best: Attempt | None = None
     first_error: Exception | None = None
-    with Bar(f"selecting {contestant.name}", len(candidates), is_shown=is_bar(progress)) as bar:
+    with Progress(f"selecting {contestant.name}", len(candidates), is_shown=is_bar(progress)) as bar:
         for params in candidates:
             bar.show(in_words(params))
             estimator = seeded(with_params(contestant.estimator, params), random_state)
