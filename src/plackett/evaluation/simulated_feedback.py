@@ -83,13 +83,11 @@ class FeedbackResult:
 
     def rows(self) -> list[tuple[str, dict[str, float]]]:
         """Return the rows of the summary: the means, with p-values below those of each refinement."""
-        p_values = self.p_values()
         answer = []
-        for kind, rankings in self.tables.items():
-            for name, table in rankings.items():
+        for kind, p_values in self.p_values().items():
+            for name, table in self.tables[kind].items():
                 answer.append((f"{kind}: {name}", table.mean()))
-                if name != BASE:
-                    answer.append(("  p-value", p_values[kind][name]))
+                answer += [("  p-value", p_values[name])] if name in p_values else []
         return answer
 
     def to_dict(self, *, per_query: bool = True) -> dict[str, Any]:
@@ -240,9 +238,7 @@ def _judgements_by_rank(queries: Queries, scores: np.ndarray, n_judged: int, *, 
         return np.where(places < n_judged, queries.labels, np.nan)
     lengths = np.diff(indptr)[query_of]
     n_guessed = np.minimum(n_judged, lengths // 2)
-    judgements = np.where(places < n_guessed, 1.0, np.nan)
-    judgements[places >= lengths - n_guessed] = 0.0
-    return judgements
+    return np.select([places >= lengths - n_guessed, places < n_guessed], [0.0, 1.0], np.nan)
 
 
 def _with_labels(queries: Queries, labels: np.ndarray | None) -> Queries:

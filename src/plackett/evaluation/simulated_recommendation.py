@@ -92,15 +92,16 @@ def recommendation(
     tested = tested[n_rated[tested] > n_given]
     if not tested.size:
         raise ValueError(f"no user outside the training users has more than n_given={n_given:,} ratings.")
-    given = _given(table, tested, n_given, draws)
-    lists = _lists_of_users(table, tested, item_features(features, table), relevant_from)
-    train = _places_of_users(table, np.sort(shuffled[:n_train_users]))
-    places = _places_of_users(table, tested)
+    given = np.concatenate([np.isin(np.arange(n), draws.permutation(n)[:n_given]) for n in n_rated[tested].tolist()])
+    train, places = (_places_of_users(table, users) for users in (np.sort(shuffled[:n_train_users]), tested))
+    columns, indptr = table.columns[places], np.concatenate([[0], np.cumsum(n_rated[tested])])
+    X, labels = item_features(features, table)[columns], as_relevance(table.rating[places], relevant_from)
+    lists = Queries.from_groups(X, labels, table.users[tested], indptr, docid=table.items[columns])
     model = PersonalityDiagnosis(sigma=sigma).fit(_columns(table, train))
     base = model.predict(lists.qid, lists.docid, ratings=_columns(table, places[given]))
     column = lists.n_features
     if base_feature:
-        lists = _with_column(lists, base)
+        lists = lists.replace(X=np.column_stack([lists.X, base]))
     judgements = np.where(given, lists.labels, np.nan)
     notes = []
     if n_short:
@@ -118,28 +119,3 @@ def _places_of_users(table: RatingTable, users: np.ndarray) -> np.ndarray:
 def _columns(table: RatingTable, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     user_of = np.repeat(np.arange(table.users.size), np.diff(table.indptr))
     return table.users[user_of[places]], table.items[table.columns[places]], table.rating[places]
-
-
-def _given(table: RatingTable, tested: np.ndarray, n_given: int, draws: np.random.RandomState) -> np.ndarray:
-    """Draw which ratings of the tested users are given."""
-    parts = []
-    for n in np.diff(table.indptr)[tested].tolist():
-        is_given = np.zeros(n, dtype=bool)
-        is_given[draws.permutation(n)[:n_given]] = True
-        parts.append(is_given)
-    return np.concatenate(parts)
-
-
-def _lists_of_users(
-    table: RatingTable, tested: np.ndarray, features: np.ndarray, relevant_from: float | None
-) -> Queries:
-    places = _places_of_users(table, tested)
-    indptr = np.concatenate([[0], np.cumsum(np.diff(table.indptr)[tested])])
-    columns = table.columns[places]
-    labels = as_relevance(table.rating[places], relevant_from)
-    return Queries.from_groups(features[columns], labels, table.users[tested], indptr, docid=table.items[columns])
-
-
-def _with_column(queries: Queries, values: np.ndarray) -> Queries:
-    X = np.column_stack([queries.X, values])
-    return Queries.from_groups(X, queries.y, queries.ids, queries.indptr, docid=queries.docid)
