@@ -175,12 +175,10 @@ def merged(
     means = {name: amount / n_docs for name, amount in sums.items()}
     shuffled = [] if importance_problem(folds) else folds
     columns = sorted({column for fold in shuffled for column in fold.columns})
-    drops = np.full((sum(fold.drops.shape[0] for fold in shuffled), len(columns)), np.nan)
-    start = 0
-    for fold in shuffled:
-        end = start + fold.drops.shape[0]
-        drops[start:end, np.searchsorted(columns, fold.columns)] = fold.drops
-        start = end
+    blocks = [np.full((fold.drops.shape[0], len(columns)), np.nan) for fold in shuffled]
+    for block, fold in zip(blocks, shuffled, strict=True):
+        block[:, np.searchsorted(columns, fold.columns)] = fold.drops
+    drops = np.concatenate([np.zeros((0, len(columns))), *blocks])
     names = queries.feature_labels
     return Insight(
         reasons=reasons,

@@ -219,10 +219,8 @@ def _chances(sampled: Any, human: Sequence[str], n_queries: int) -> np.ndarray |
         if sampled == ALL and n < n_queries:
             raise ParameterError("sampled", sampled, f"but people judged {n:,} of the {n_queries:,} queries.")
         return None if sampled == HEAD and n < n_queries else np.full(n, n / n_queries)
-    if sampled is None:
-        if n == n_queries:
-            return np.ones(n)
-        raise ParameterError("sampled", sampled, SAMPLED)
+    if sampled is None and n == n_queries:
+        return np.ones(n)
     if isinstance(sampled, (str, os.PathLike)):
         sampled = read_chances(sampled)
     if not isinstance(sampled, Mapping):
@@ -235,8 +233,9 @@ def _chances(sampled: Any, human: Sequence[str], n_queries: int) -> np.ndarray |
             f"judged: {listed(missing)}."
         )
     values = np.array([chance[qid] for qid in human])
-    if not ((values > 0) & (values <= 1)).all():
-        wrong = human[int(np.argmin((values > 0) & (values <= 1)))]
+    is_chance = (values > 0) & (values <= 1)
+    if not is_chance.all():
+        wrong = human[int(np.argmin(is_chance))]
         raise ValueError(
             f"sampled gives query {wrong!r} the probability {chance[wrong]:g}; it must be above 0, at most 1."
         )
