@@ -1,15 +1,36 @@
 """Text: an index with fields, rankers without training, Boolean queries, features of pairs, PageRank."""
 
-from plackett._lazy import attach
+from plackett.text.analyse import Analyser
+from plackett.text.boolean import BooleanSyntaxError, parse_boolean
+from plackett.text.build import build_index
+from plackett.text.features import letor_features
+from plackett.text.index import TextIndex, open_index
+from plackett.text.links import pagerank
+from plackett.text.search import Hit, Hits
+from plackett.text.weighting import (
+    BM25,
+    AbsoluteDiscounting,
+    Dirichlet,
+    JelinekMercer,
+    VectorSpace,
+    get_ranker,
+)
 
-_NAMES = {
-    "plackett.text.analyse": "Analyser",
-    "plackett.text.boolean": "BooleanSyntaxError parse_boolean",
-    "plackett.text.build": "build_index",
-    "plackett.text.features": "letor_features",
-    "plackett.text.index": "TextIndex open_index",
-    "plackett.text.links": "pagerank",
-    "plackett.text.search": "Hit Hits",
-    "plackett.text.weighting": "BM25 AbsoluteDiscounting Dirichlet JelinekMercer VectorSpace get_ranker",
-}
-__all__, __getattr__, __dir__ = attach(__name__, _NAMES)
+__all__ = [
+    "BM25",
+    "AbsoluteDiscounting",
+    "Analyser",
+    "BooleanSyntaxError",
+    "Dirichlet",
+    "Hit",
+    "Hits",
+    "JelinekMercer",
+    "TextIndex",
+    "VectorSpace",
+    "build_index",
+    "get_ranker",
+    "letor_features",
+    "open_index",
+    "pagerank",
+    "parse_boolean",
+]

@@ -1,10 +1,15 @@
 """Preprocessing: missing values, categories, and scaling of features within each query."""
 
-from plackett._lazy import attach
+from plackett.data.preprocessing.categories import OneHotCategories, TargetCategories
+from plackett.data.preprocessing.missing import MissingValues
+from plackett.data.preprocessing.scaling import QueryMinMax, QueryRank, QueryUnitLength, QueryZScore
 
-_NAMES = {
-    "plackett.data.preprocessing.categories": "OneHotCategories TargetCategories",
-    "plackett.data.preprocessing.missing": "MissingValues",
-    "plackett.data.preprocessing.scaling": "QueryMinMax QueryRank QueryUnitLength QueryZScore",
-}
-__all__, __getattr__, __dir__ = attach(__name__, _NAMES)
+__all__ = [
+    "MissingValues",
+    "OneHotCategories",
+    "QueryMinMax",
+    "QueryRank",
+    "QueryUnitLength",
+    "QueryZScore",
+    "TargetCategories",
+]

@@ -11,11 +11,22 @@ selects from the registry and is never imported. A class whose compiled code rel
 indices) has a method ``check_loaded``, which raises a ``ValueError`` if these are inconsistent.
 """
 
-from plackett._lazy import attach
+from __future__ import annotations
 
-_NAMES = {
-    "plackett.storage.models.read": "describe load read_parts",
-    "plackett.storage.models.registry": "Part name_of part_of register register_home register_text registered",
-    "plackett.storage.models.write": "save",
-}
-__all__, __getattr__, __dir__ = attach(__name__, _NAMES)
+from plackett.storage.models.read import describe, load, read_parts
+from plackett.storage.models.registry import Part, name_of, part_of, register, register_home, register_text, registered
+from plackett.storage.models.write import save
+
+__all__ = [
+    "Part",
+    "describe",
+    "load",
+    "name_of",
+    "part_of",
+    "read_parts",
+    "register",
+    "register_home",
+    "register_text",
+    "registered",
+    "save",
+]
