@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import plackett as pk
+from plackett.data.runs import as_run
 from tests.evaluation.fusion.test_fuse import noisy
 
 
@@ -28,6 +29,21 @@ def test_the_verdict_of_the_library_is_printed(run, files):
     plain = json.loads(run("fuse", "bm25.run", "dense.run", "--qrels", "judged.txt", "--json").stdout)
     assert plain["weights"] == files.weights
     assert plain["gains"]["bm25"]["mean"] == files.gains["bm25"].mean
+
+
+def test_a_run_is_a_table_where_the_name_of_its_file_says_so(run, lists_folder):
+    bm25, dense = {"red dress": {"d1": 2.0, "d2": 1.0}}, {"red dress": {"d2": 0.5, "d,3": 0.25}}
+    for name, scores in (("bm25", bm25), ("dense", dense)):
+        rows = [f'red dress,"{docid}",{score}' for docid, score in scores["red dress"].items()]
+        (lists_folder / f"{name}.csv").write_text("\n".join(["query,docid,score", *rows]))
+    words = ("fuse", "bm25.csv", "dense.csv", "--method", "rrf")
+    for name in ("fused.csv", "fused.tsv"):
+        assert run(*words, "-o", name).returncode == 0
+        assert as_run(name).to_dict() == pk.fuse({"bm25": bm25, "dense": dense}, method="rrf").run.to_dict()
+    done = run(*words, "-o", "fused.run")
+    assert done.returncode == 1
+    assert "TREC files do not allow" in done.stderr
+    assert "write a table: --output FILE.csv" in " ".join(done.stderr.split())
 
 
 def test_a_report_and_a_request_are_written(run, files):

@@ -68,7 +68,7 @@ def fuse(
     )
     tables = [*([fused.to_table()] if fused.gains else []), *([fused.learning_curve()] if learning_curve else [])]
     if target is not None:
-        pk.write_trec_run(fused.run, target)
+        results.write_run(fused.run, target)
     if export is not None:
         output.write(fused.export(export))
         output.note(str(fused))

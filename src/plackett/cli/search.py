@@ -50,7 +50,7 @@ def search(
     if queries is not None:
         texts = _load_queries(queries)
         run = pk.text.open_index(path).run(texts, k or IN_RUN, ranker, field, tag)
-        pk.write_trec_run(run, target)
+        results.write_run(run, target)
         results.next_step_of_scores(target, is_run=True)
         return
     index = pk.text.open_index(path)

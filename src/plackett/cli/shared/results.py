@@ -172,9 +172,25 @@ def write_csv(queries: pk.Queries, scores: Any, target: str, names: tuple[str, s
 
     order = ranked_rows(queries.query_of_row, scores, queries.docid)
     columns = [[values[row] for row in order.tolist()] for values in (*ids_of_rows(queries), scores.tolist())]
+    _write_table([*names, "score"], columns, target)
+
+
+def write_run(run: pk.Run, target: str) -> None:
+    """Write a run: as a table if the name of the file ends in .csv or .tsv, and for TREC otherwise."""
+    if target.lower().endswith((".csv", ".tsv")):
+        columns = [run.qid.tolist(), run.docid.tolist(), run.scores.tolist()]
+        _write_table(["query", "docid", "score"], columns, target)
+        return
+    try:
+        pk.write_trec_run(run, target)
+    except ValueError as error:
+        raise ValueError(f"{error} Or write a table: --output FILE.csv.") from None
+
+
+def _write_table(names: list[str], columns: list[list], target: str) -> None:
     text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*names, "score"])
+    rows = csv.writer(text, delimiter="\t" if target.lower().endswith(".tsv") else ",", lineterminator="\n")
+    rows.writerow(names)
     rows.writerows(zip(*columns, strict=True))
     with write_bytes(target) as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))

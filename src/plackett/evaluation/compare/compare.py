@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from plackett._progress import Progress, Reporter, is_bar, tell
+from plackett._progress import Progress, Reporter, is_bar
 from plackett._tables import json_value
 from plackett.data.judged import Columns
 from plackett.data.queries import Queries
@@ -200,7 +200,6 @@ def compare(
             comparison.refitted, note = refit_best(setup, best, fits[best.name])
             bar.advance()
         comparison.notes += [note]
-        tell(progress, note)
     return comparison
 
 
