@@ -253,23 +253,16 @@ def _buffer_of(block: bytes) -> tuple[np.ndarray, int]:
 
 
 def _as_fields(
-    names: Sequence[str],
-    buffer: np.ndarray,
-    status: np.ndarray,
-    spans: np.ndarray,
-    items: np.ndarray | None = None,
-    item_end: np.ndarray | None = None,
+    names: Sequence[str], buffer: np.ndarray, status: np.ndarray, spans: np.ndarray, items: np.ndarray, ends: np.ndarray
 ) -> Fields:
     kept = np.flatnonzero(status == _OK)
     n_damaged = int(np.count_nonzero(status == _DAMAGED))
     if kept.size < status.size:
-        spans, item_end = spans[kept], None if item_end is None else item_end[kept]
-    if items is None or item_end is None:
-        items, item_end = np.empty((0, 2), dtype=np.int64), np.zeros(kept.size, dtype=np.int64)
+        spans, ends = spans[kept], ends[kept]
     parts = {name: np.ascontiguousarray(spans[:, 2 * i : 2 * i + 2]) for i, name in enumerate(names)}
     buffers = dict.fromkeys([*names, "items"], buffer)
-    n_items = int(item_end[-1]) if item_end.size else 0
-    return Fields(buffers, parts, items[:n_items], item_end, kept.size, kept.size + n_damaged, n_damaged)
+    n_items = int(ends[-1]) if ends.size else 0
+    return Fields(buffers, parts, items[:n_items], ends, kept.size, kept.size + n_damaged, n_damaged)
 
 
 def _scan_json(block: bytes, keys: list[str], list_key: str | None) -> Fields:
@@ -289,7 +282,9 @@ def _scan_delimited(block: bytes, delimiter: str, columns: list[str], wanted: li
     status, spans = np.empty(n_lines, dtype=np.uint8), np.empty((n_lines, 2 * len(wanted)), dtype=np.int64)
     places = np.array([columns.index(name) for name in wanted], dtype=np.int64)
     _native.clicks.scan_delimited(buffer, len(block), ord(delimiter), len(columns), places, status, spans)
-    return _as_fields(wanted, buffer, status, spans)
+    return _as_fields(
+        wanted, buffer, status, spans, np.empty((0, 2), dtype=np.int64), np.zeros(n_lines, dtype=np.int64)
+    )
 
 
 # --- Arrow columns ----------------------------------------------------------------------------------------------------
