@@ -28,7 +28,6 @@ from plackett.data.text_column import TextColumn, as_str_array
 from plackett.exceptions import DataWarning, warn
 from plackett.storage.checksums import is_verifying
 from plackett.storage.container import (
-    Container,
     ContainerError,
     ContainerWriter,
     OutdatedError,
@@ -43,10 +42,8 @@ MAX_UNCHECKED_COLUMNS = 1 << 22  # of a CSR matrix, allowed with any number of v
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; larger files are sampled
 _SAMPLES, _SAMPLE_BYTES = 16, 4096
 _DOCIDS, _COMMENTS = ("docids", "docid_bounds"), ("comments", "comment_bounds")  # texts as bytes, and their bounds
-# dtypes of the arrays, as numpy writes them; None: that of X, which the caller may know
+# dtypes of the arrays, as numpy writes them; those of X and its data are known to the caller
 _DTYPES = {
-    "X": None,
-    "data": None,
     "indices": "<i4",
     "indptr_of_rows": "<i[48]",
     "y": "<f8",
@@ -242,7 +239,9 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
             raise OutdatedError("the cache was made from other files, or with other options.")
         if is_verifying():
             container.verify()
-        _check_dtypes(container, "<f[48]" if dtype is None else re.escape(dtype.str))
+        dtypes = _DTYPES | dict.fromkeys(("X", "data"), "<f[48]" if dtype is None else re.escape(dtype.str))
+        for name, entry in container.arrays.items():
+            _check(name in dtypes and re.fullmatch(dtypes[name], entry.dtype.str) is not None)
         arrays = {name: container.mapped(name) for name in container.arrays}
     shape = n_docs, width = tuple(header["shape"])
     names, y, ids, indptr, docid = header["feature_names"], *map(arrays.get, ("y", "ids", "indptr", "docid"))
@@ -275,11 +274,6 @@ def _most_columns(widest: int, options: dict[str, str]) -> int:
 def _check(is_valid: bool) -> None:
     if not is_valid:
         raise ContainerError("the arrays of the cache are inconsistent.")
-
-
-def _check_dtypes(container: Container, dtype_of_X: str) -> None:
-    for name, entry in container.arrays.items():
-        _check(name in _DTYPES and re.fullmatch(_DTYPES[name] or dtype_of_X, entry.dtype.str) is not None)
 
 
 def _texts(arrays: dict[str, np.ndarray], names: tuple[str, str], n_docs: int) -> TextColumn | None:

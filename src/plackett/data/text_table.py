@@ -106,10 +106,8 @@ def as_text(column: np.ndarray) -> np.ndarray:
 
 def as_numbers(column: np.ndarray, dtype: type, lines: np.ndarray, *, name: str, what: str) -> np.ndarray:
     """Return a column of byte strings as numbers; the error for an invalid word names its line."""
-    if column.dtype.kind == "S":
-        has_groups = bool((column.view(np.uint8) == ord("_")).any())
-    else:
-        has_groups = any(b"_" in word for word in column)
+    is_narrow = column.dtype.kind == "S"
+    has_groups = b"_" in column.tobytes() if is_narrow else any(b"_" in word for word in column)
     try:
         numbers: np.ndarray = column.astype(dtype)
         if not has_groups:

@@ -190,6 +190,16 @@ def test_the_query_ids_may_be_in_the_index():
         assert from_frame(frame_of(), label=None).feature_names == ["label", "price"]
 
 
+def test_document_names_in_comments_are_found():
+    data = from_frame(frame_of(letor_comment=["docid = GX1 inc = 1", None, "GX3\tA title"]))
+    assert data.docid.tolist() == ["GX1", "", "GX3"]
+    assert data.titles == ["", "", "A title"]
+
+
+def test_a_frame_without_rows_has_no_queries():
+    assert len(from_frame(frame_of().head(0))) == 0
+
+
 def test_names_of_columns_that_are_numbers_become_text():
     frame = pd.DataFrame(np.arange(6.0).reshape(3, 2)).assign(qid=[1, 1, 2], label=[1, 0, 1])
     assert from_frame(frame).feature_names == ["0", "1"]
