@@ -91,8 +91,8 @@ def as_arrow(frame: Any, named: Sequence[str | None] = ()) -> Any:
         table = frame
     elif hasattr(frame, "reset_index"):
         table = _of_pandas(frame, named, pa)
-    elif hasattr(frame, "to_arrow"):  # polars
-        table = frame.to_arrow()
+    elif hasattr(frame, "to_arrow"):  # polars, whose stream has types that pyarrow lacks functions for
+        table = pa.table(frame.to_arrow())
     elif hasattr(frame, "__arrow_c_stream__"):
         table = pa.table(frame)
     else:
