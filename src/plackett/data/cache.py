@@ -226,12 +226,8 @@ def signature(path: Path) -> list:
 def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype | None = None) -> Queries:
     """Return the queries of a cache that was made from these files with these options.
 
-    Arrays are mapped copy-on-write: they can be changed like those read from text, and the file stays as it is.
-
-    Raises
-    ------
-    ContainerError
-        If the cache is damaged; OutdatedError if it belongs to other files, options or another version.
+    Arrays are mapped copy-on-write: they can be changed like those read from text, and the file stays as it is. Raises
+    ContainerError if the cache is damaged, OutdatedError if it belongs to other files, options or another version.
     """
     with open_container(path, KIND, VERSION, verify=False) as container:
         header = container.header

@@ -77,11 +77,6 @@ def read(source: str | os.PathLike | IO, format: str | None = None) -> Judgement
         Plain or compressed (gzip, xz, bzip2, Zstandard), UTF-8.
     format : {"json", "qrels", "letor", "csv"}, default=None
         None detects it from the first line.
-
-    Raises
-    ------
-    DataFormatError, ValueError
-        The file has an error.
     """
     return parse(text_of(source), name_of(source), format)
 
