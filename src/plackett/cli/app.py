@@ -50,7 +50,7 @@ class Verbs(click.Group):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """Return verbs, without importing them, and options."""
-        verbs = [(name, verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
+        verbs = [(name, summary) for name, (summary, *_) in VERBS.items() if name.startswith(incomplete)]
         return completion.items(verbs) or click.Command.shell_complete(self, ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

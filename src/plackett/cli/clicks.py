@@ -70,8 +70,23 @@ MODELS = option("A click model, or several.", "-m", "--model", metavar="NAMES", 
 PROPENSITY_METHOD = option(
     "Propensity method (harvesting).", panel=METHOD, choice="plackett.clicks.propensities.estimate:METHODS"
 )
-LEVEL = option("Confidence level of intervals.", metavar="X", default=0.95, panel=METHOD)
-CLICK_SEED = option("Random seed.", min=0, default=0, panel=METHOD)
+
+
+@dataclass(frozen=True)
+class Estimation(Options):
+    """Intervals and draws of estimates."""
+
+    level: float = option("Confidence level of intervals.", metavar="X", default=0.95, panel=METHOD)
+    seed: int = option("Random seed.", min=0, default=0, panel=METHOD)
+
+    def compare(self, log: pk.clicks.ClickLog, models: str | None, **how: Any) -> pk.clicks.ClickComparison:
+        """Return the click models, by names with commas, on held-out parts of a log."""
+        names = [name.strip() for name in (models or COMPARED).split(",")]
+        return pk.clicks.compare_click_models(names, log, level=self.level, random_state=self.seed, **how)
+
+    def propensities(self, log: pk.clicks.ClickLog, method: str | None) -> pk.clicks.Propensities:
+        """Return the propensities of a log by a method."""
+        return pk.clicks.estimate_propensities(log, method or "harvesting", level=self.level, random_state=self.seed)
 
 
 class Prior(Numbers):
@@ -96,12 +111,8 @@ def info(
 ) -> None:
     """Sizes, damage, click rate by rank, and what can be learned."""
     found = columns.read(log, target)
-    description = found.describe()
-    if as_json:
-        output.write_json(description.to_dict())
-        return
-    output.write(str(description))
-    if found.cleaning is not None:
+    output.show(found.describe(), as_json=as_json)
+    if found.cleaning is not None and not as_json:
         output.write(f"\n{found.cleaning}")
 
 
@@ -114,9 +125,10 @@ def convert(
 ) -> None:
     """Write the cleaned log to a file that the other commands load quickly."""
     found = columns.read(log, target)
-    output.write_json(found.cleaning and found.cleaning.to_dict()) if as_json else output.write(
-        str(found.cleaning or found)
-    )
+    if as_json:
+        output.write_json(found.cleaning and found.cleaning.to_dict())
+    else:
+        output.write(str(found.cleaning or found))
     output.note(f"{found} written to {target}.")
     output.next_step(f"Grade its documents: plackett clicks judge {shlex.quote(target)}")
 
@@ -169,13 +181,12 @@ def compare(
     models: str | None = MODELS,
     cv: int = option("Folds.", min=2, default=5),
     by_query: bool = option("Hold out queries, not sessions."),
-    level: float = LEVEL,
-    seed: int = CLICK_SEED,
+    estimation: Estimation = Estimation(),
     columns: Columns = Columns(),
     as_json: bool = options.JSON,
 ) -> None:
     """Click models on held-out sessions."""
-    found = _compared(columns.read(log), models, cv, "query" if by_query else "session", level, seed)
+    found = estimation.compare(columns.read(log), models, cv=cv, by="query" if by_query else "session")
     output.show(found, as_json=as_json)
     if found.share_unseen:
         output.note(f"{found.share_unseen:.1%} of the held-out documents are pairs unseen in training.")
@@ -185,14 +196,13 @@ def compare(
 def propensities(
     log: tuple[str, ...] = WORDS,
     method: str | None = PROPENSITY_METHOD,
-    level: float = LEVEL,
-    seed: int = CLICK_SEED,
+    estimation: Estimation = Estimation(),
     target: str | None = written("propensities", "A file for train --propensities."),
     columns: Columns = Columns(),
     as_json: bool = options.JSON,
 ) -> None:
     """How often each rank is examined, relative to rank 1."""
-    estimate = _propensities(columns.read(log), method, level, seed)
+    estimate = estimation.propensities(columns.read(log), method)
     if target is not None:
         estimate.save(target)
     output.show(estimate, as_json=as_json)
@@ -205,8 +215,7 @@ def report(
     log: tuple[str, ...] = WORDS,
     models: str | None = MODELS,
     method: str | None = PROPENSITY_METHOD,
-    level: float = LEVEL,
-    seed: int = CLICK_SEED,
+    estimation: Estimation = Estimation(),
     target: str = written("page", "The page.", default="clicks.html"),
     is_forced: bool = option("Replace the report of another log.", "--force"),
     columns: Columns = Columns(),
@@ -219,14 +228,14 @@ def report(
     read, found = columns.read(log), []
     for name in map(str.strip, (method or "harvesting").split(",")):
         try:
-            found.append(_propensities(read, name, level, seed))
+            found.append(estimation.propensities(read, name))
         except ValueError as error:  # the rest of the page is still useful, unless the user chose the method
             if method is not None:
                 raise
             output.note(f"no propensities: {error}")
     comparison = None
     if len(read) > 1:
-        comparison = _compared(read, models, min(5, len(read)), "session", level, seed)
+        comparison = estimation.compare(read, models, cv=min(5, len(read)), by="session")
     path = pk.write_click_report(read, target, propensities=found, comparison=comparison, title=title)
     output.note(f"written to {path}.")
     output.next_step(f"Open {path} in a browser.")
@@ -290,15 +299,6 @@ def evaluate(
 
 
 # --- Parts ------------------------------------------------------------------------------------------------------------
-
-
-def _compared(log: pk.clicks.ClickLog, models: str | None, cv: int, by: str, level: float, seed: int) -> Any:
-    names = [name.strip() for name in (models or COMPARED).split(",")]
-    return pk.clicks.compare_click_models(names, log, cv=cv, by=by, level=level, random_state=seed)
-
-
-def _propensities(log: pk.clicks.ClickLog, method: str | None, level: float, seed: int) -> pk.clicks.Propensities:
-    return pk.clicks.estimate_propensities(log, method or "harvesting", level=level, random_state=seed)
 
 
 def propensities_of(

@@ -73,7 +73,13 @@ def evaluate(
         raise click.BadParameter(f"{data} is a model, not data. The data come first: {line}")
     how: dict[str, Any] = {"metrics": metrics, "convention": convention}
     if cluster.option:
-        results.show_measures(_measured_on(cluster, data, scores[0], source, how), form, per_query=per_query)
+        if not inputs.is_model(scores[0]):
+            raise click.BadParameter(f"{cluster.option} needs a model, but {scores[0]} is not one.")
+        ranker = inputs.load_ranker(scores[0])
+        with cluster.connection() as client:
+            parts = clusters.parts_of([data], client, source, features=ranker.feature_names_)
+            measured = pk.evaluate(parts, ranker=ranker, **how)
+        results.show_measures(measured, form, per_query=per_query)
         return
     load = _load_table if is_table else _load
     labels, rankings = load(data, scores, source, metrics, with_features=reference_scores)
@@ -102,18 +108,6 @@ def evaluate(
         print_result(found, form, per_query=per_query)
     if is_comparison:
         results.write_report(found, report)
-
-
-def _measured_on(
-    cluster: Cluster, data: str, model: str, source: Source, how: dict[str, Any]
-) -> pk.evaluation.Evaluation:
-    """Return the measures of a model, computed by the workers that read the data."""
-    if not inputs.is_model(model):
-        raise click.BadParameter(f"{cluster.option} needs a model, but {model} is not one.")
-    ranker = inputs.load_ranker(model)
-    with cluster.connection() as client:
-        parts = clusters.parts_of([data], client, source, features=ranker.feature_names_)
-        return pk.evaluate(parts, ranker=ranker, **how)
 
 
 def _show_every(labels: Any, scores: Any, metrics: list[str], complete: bool | None, form: str) -> None:

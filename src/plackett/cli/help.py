@@ -96,7 +96,7 @@ def help_of_verbs(options: Iterable[tuple[str, str]]) -> str:
     usage = "Usage: plackett VERB [OPTIONS] …; plackett VERB --help explains a verb."
     width = max(map(len, VERBS))
     panels = {
-        title: _grid(((name.ljust(width), VERBS[name].summary) for name in verbs), COMMAND)
+        title: _grid(((name.ljust(width), summary) for name, (summary, *_) in verbs.items()), COMMAND)
         for title, verbs in PANELS.items()
     }
     return _page([usage], panels, [_grid(options)])
@@ -130,7 +130,7 @@ def _text_of(command: Any) -> str:
 def _examples(path: str) -> list[str]:
     """Return the examples of a verb, or those of one of its commands."""
     words = path.split()[1:]
-    every = VERBS[words[0]].examples if words and words[0] in VERBS else ()
+    every = VERBS.get(words[0], ())[1:] if words else ()
     return [f"Example: plackett {example}" for example in every if f"{example} ".startswith(f"{' '.join(words)} ")]
 
 

@@ -13,6 +13,7 @@ import click
 from plackett._progress import Progress, is_watched
 from plackett.cli.shared import completion, options, output, parameters
 from plackett.cli.shared.options import argument, command, option
+from plackett.cli.shared.results import check_report
 from plackett.exceptions import DatasetNotFoundError
 from plackett.reproductions import PAPERS
 
@@ -39,7 +40,6 @@ def reproduce(
     """Run a paper's experiments: printed numbers, ours, and a verdict for each."""
     from plackett import reproductions
     from plackett._tables import Column, Table
-    from plackett.report.html import check_extra
     from plackett.reproductions.base import Job, results, rows_table, summary
 
     with parameters.usage_errors():
@@ -50,10 +50,7 @@ def reproduce(
         raise click.BadParameter(f"--hours {hours:g}: it must be above 0.")
     if (hours is not None or folder is not None) and found.prepare is None:
         raise click.BadParameter(f"--hours and --folder are for simulations; {paper} has none.")
-    if report is not None:
-        from plackett.report.html import check_extra
-
-        check_extra("--report")
+    check_report(report)
     items = _chosen(found, only)
     if show:
         columns = [Column("item", "text"), Column("quick"), Column("full"), Column("data", "text")]

@@ -43,30 +43,28 @@ def search(
     words = " ".join(query)
     if (queries is None) == (not words.strip()):
         raise click.BadParameter("give either the words of a query or --queries FILE.")
-    if queries is not None and (boolean or as_json):
-        raise click.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
-    if queries is None and (target != "-" or tag is not None):
-        raise click.BadParameter("--output and --run require --queries.")
     if queries is not None:
+        if boolean or as_json:
+            raise click.BadParameter("--queries writes a run; it cannot be combined with --boolean or --json.")
         texts = _load_queries(queries)
-        run = pk.text.open_index(path).run(texts, k or IN_RUN, ranker, field, tag)
-        results.write_run(run, target)
+        results.write_run(pk.text.open_index(path).run(texts, k or IN_RUN, ranker, field, tag), target)
         results.next_step_of_scores(target, is_run=True)
         return
-    index = pk.text.open_index(path)
-    terms = index.analyser(words)
+    if target != "-" or tag is not None:
+        raise click.BadParameter("--output and --run require --queries.")
+    index, k = pk.text.open_index(path), k or SHOWN
     if boolean:
         from plackett.text.boolean import search_boolean
 
-        found = search_boolean(index, words, k or SHOWN, ranker, field)
-        hits, is_empty = found.hits, not terms
-        if found.n_matching > (k or SHOWN):
-            output.note(f"the first {k or SHOWN:,} of {count_of(found.n_matching, 'document')} that match")
-        terms = found.terms
+        found = search_boolean(index, words, k, ranker, field)
+        hits, terms = found.hits, found.terms
+        if found.n_matching > k:
+            output.note(f"the first {k:,} of {count_of(found.n_matching, 'document')} that match")
     else:
-        hits, is_empty = index.search(words, k or SHOWN, ranker, field), not terms
+        hits, terms = index.search(words, k, ranker, field), index.analyser(words)
     if not len(hits.docid) and not as_json:
-        output.note(f"no document was found{': all words of the query are stop words' if is_empty else ''}.")
+        why = "" if index.analyser(words) else ": all words of the query are stop words"
+        output.note(f"no document was found{why}.")
         return
     _show(index, hits, terms, as_json=as_json)
 

@@ -74,10 +74,7 @@ class Clicks(Options):
 
 def _list_rankers(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
     if is_asked:
-        from plackett._tables import aligned
-        from plackett.rankers.registry import ENTRIES
-
-        click.echo(aligned([(name, entry.description) for name, entry in ENTRIES.items()], "ll"))
+        output.write_pairs(completion.known_names("plackett.rankers.registry:ENTRIES").items())
         ctx.exit()
 
 

@@ -1,24 +1,6 @@
-"""The verbs of the command, each with a one-line summary and examples."""
+"""The verbs of the command, each a function in the module of its name, with a one-line summary and examples."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class Verb(NamedTuple):
-    """A verb, which is a function in the module of its name.
-
-    Attributes
-    ----------
-    summary : str
-        One line that says what the verb does.
-    examples : list of str
-        The last lines of its help.
-    """
-
-    summary: str
-    examples: list[str]
-
 
 PANELS: dict[str, dict[str, tuple[str, ...]]] = {  # the verbs below each heading: summary and examples
     "Judged lists": {
@@ -83,4 +65,4 @@ PANELS: dict[str, dict[str, tuple[str, ...]]] = {  # the verbs below each headin
         ),
     },
 }
-VERBS = {name: Verb(summary, examples) for verbs in PANELS.values() for name, (summary, *examples) in verbs.items()}
+VERBS = {name: texts for verbs in PANELS.values() for name, texts in verbs.items()}

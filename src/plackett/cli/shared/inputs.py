@@ -52,7 +52,15 @@ def _load(names: list, source: Source, *, needs_labels: bool, features: list[str
     if any(map(is_table, names)) or columns.keys() & {"drop", "categorical", "sql"}:
         from plackett.data.tables.files import read_columns
 
-        check_tables(names, source)
+        for name in names:
+            if not (is_table(name) or is_parquet_name(name)):
+                raise click.BadParameter(
+                    f"{name_of(name)} is not a table (CSV, TSV, Arrow or Parquet), but the options require one."
+                )
+        if source.cache:
+            raise click.BadParameter(
+                "--cache applies only to LETOR and Parquet files, without --drop and --categorical."
+            )
         table = read_columns(names, qid=source.qid, docid=source.docid, sql=columns.pop("sql", None))
         columns |= roles(columns, table.column_names, needs_labels=needs_labels, features=features)
         return pk.from_frame(table, **columns)
@@ -72,17 +80,6 @@ def _load(names: list, source: Source, *, needs_labels: bool, features: list[str
     except DataFormatError as error:
         error.add_note("these are the lines of LETOR files; the names of tables end in .csv, .tsv, .arrow or .parquet.")
         raise
-
-
-def check_tables(names: list, source: Source) -> None:
-    """Raise for a file without columns, and for an option that tables do not have."""
-    for name in names:
-        if not (is_table(name) or is_parquet_name(name)):
-            raise click.BadParameter(
-                f"{name_of(name)} is not a table (CSV, TSV, Arrow or Parquet), but the options require one."
-            )
-    if source.cache:
-        raise click.BadParameter("--cache applies only to LETOR and Parquet files, without --drop and --categorical.")
 
 
 def roles(

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import click
 
 from plackett.cli.help import SETTINGS, Command, Group
-from plackett.cli.shared import completion
+from plackett.cli.shared import completion, files
 
 # those of get_normalizer, whose module is slow to import
 NORMALIZERS = ("query-minmax", "query-zscore", "query-unit", "query-rank", "minmax", "maxabs", "zscore", "quantile")
@@ -63,8 +63,6 @@ class Option(click.Option):
                 for word in value.split(","):
                     check_choice(word.strip(), str(self.name), tuple(completion.known_names(self.choice)))
             if self.written is not None and (value != "-" or self.written == "model"):
-                from plackett.cli.shared import files
-
                 check = files.check_folder if self.written in ("fits", "simulations") else files.check_target
                 check(value, self.written)
         return value
