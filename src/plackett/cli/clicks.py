@@ -335,6 +335,7 @@ def _is_data(word: str) -> bool:
         return False
 
 
+@local_files
 def _ranking(word: str, features: pk.Queries | None, data: str, log: pk.clicks.ClickLog) -> Any:
     """Return the ranking that an argument names: LOGGED, a run, or a ranker."""
     from plackett.data.runs import as_run, is_run
