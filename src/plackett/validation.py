@@ -311,7 +311,7 @@ def check_finite(
         raise ValueError(f"X has an infinite value {where}. Clip or drop it first; missing values are NaN.")
 
     if is_sparse(X):
-        bad = np.flatnonzero(is_wrong(X.data))
+        bad: np.ndarray = np.flatnonzero(is_wrong(X.data))
         if bad.size:
             place = int(bad[0])
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1

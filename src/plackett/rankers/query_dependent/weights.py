@@ -198,8 +198,9 @@ class QueryWeights(Parameters):
         return Neighbors.join([part for part, _ in chosen])
 
     def _check_reach(self, numeric: np.ndarray) -> None:
+        known: Any = self.numeric_
         with np.errstate(over="ignore"):
-            reach = abs(numeric).max(axis=0) + abs(self.numeric_).max(axis=0)
+            reach = abs(numeric).max(axis=0) + abs(known).max(axis=0)
             if not np.isfinite(np.square(reach).sum()):
                 raise ValueError("distances between the query features overflow. Scale the features first.")
 
