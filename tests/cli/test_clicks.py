@@ -5,7 +5,8 @@ import json
 import pytest
 
 import plackett as pk
-from plackett.clicks import ClickLog
+from plackett.clicks import ClickLog, read_clicks
+from tests.clicks.logs import as_ubi, make_sessions
 
 LOG = "session,query,docid,position,clicked\n1,shoe,a,1,1\n1,shoe,b,2,0\n2,shoe,b,1,1\n2,shoe,a,2,1\noops\n"
 
@@ -120,3 +121,16 @@ def test_a_report_is_one_page(run, saved_log, tmp_path):
     assert done.returncode == 2
     assert "page.html is not a report of this log" in done.stderr
     assert run(*other, "--force").returncode == 0
+
+
+def test_logs_of_user_behavior_insights_have_their_usual_actions_or_others(run, tmp_path):
+    queries, events = as_ubi(make_sessions(20))
+    (tmp_path / "queries.ndjson").write_text("\n".join(queries))
+    (tmp_path / "events.ndjson").write_text("\n".join(events))
+    log = read_clicks(tmp_path / "queries.ndjson", tmp_path / "events.ndjson")
+    words = ("clicks", "info", "queries.ndjson", "events.ndjson", "--json")
+    assert json.loads(run(*words).stdout)["n_clicks"] == log.click.sum()
+    assert json.loads(run(*words, "--action", "impression").stdout)["n_clicks"] == len(log.click)
+    done = run("clicks", "info", "queries.ndjson")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Also pass the events" in done.stderr

@@ -43,7 +43,7 @@ class Columns(Options):
         log = pk.clicks.read_clicks(
             *paths,
             **{name: getattr(self, name) for name in names},
-            ubi=pk.clicks.UbiNames(clicks=self.action) if self.action else None,
+            ubi=pk.clicks.UbiNames(clicks=self.action) if self.action else pk.clicks.UbiNames(),
             max_sessions_per_client=self.max_sessions,
         )
         if path is not None:
