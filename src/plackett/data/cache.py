@@ -37,6 +37,7 @@ from plackett.storage.container import (
 from plackett.storage.mapped import Spill
 from plackett.validation import plain
 
+INCONSISTENT = "the arrays of the cache are inconsistent."
 KIND, VERSION = "plackett cache", 5  # of the file, and of how readers fill the arrays: raise it when either changes
 MAX_UNCHECKED_COLUMNS = 1 << 22  # of a CSR matrix, allowed with any number of values
 _WHOLE_BELOW = 1 << 18  # bytes that are hashed completely; larger files are sampled
@@ -243,6 +244,8 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
     names, y, ids, indptr, docid = header["feature_names"], *map(arrays.get, ("y", "ids", "indptr", "docid"))
     # compiled loops trust the indices
     _check((y is not None) == (options.get("label") != "None") and (y is None or y.shape == (n_docs,)))
+    if ids is None or indptr is None:
+        raise ContainerError(INCONSISTENT)
     _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))
     _check(docid is None or docid.shape == (n_docs,))
     if names is not None:
@@ -269,7 +272,7 @@ def _most_columns(widest: int, options: dict[str, str]) -> int:
 
 def _check(is_valid: bool) -> None:
     if not is_valid:
-        raise ContainerError("the arrays of the cache are inconsistent.")
+        raise ContainerError(INCONSISTENT)
 
 
 def _texts(arrays: dict[str, np.ndarray], names: tuple[str, str], n_docs: int) -> TextColumn | None:

@@ -148,7 +148,7 @@ def recode(X: Any, given: Categories, known: Categories) -> Any:
 
 
 def _recoded(X: Any, changes: dict[int, np.ndarray]) -> Any:
-    rows = X.tolil(copy=True) if is_sparse(X) else np.array(X)
+    rows: Any = X.tolil(copy=True) if is_sparse(X) else np.array(X)
     for column, codes in changes.items():
         old = column_of(X, column)
         new = codes[np.where(np.isnan(old), codes.size - 1, old).astype(np.int64)]

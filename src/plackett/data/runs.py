@@ -187,7 +187,7 @@ def _ids(columns: Mapping[str, list], name: str) -> tuple[list[str], list[str]]:
             _refuse(name, columns, f"a {role}", judgements.COLUMNS[role])
         if None in columns[column]:
             raise DataFormatError(name, None, f"column {column!r} is empty in row {columns[column].index(None)}.")
-    return tuple([str(plain(value)) for value in columns[column]] for column in found)  # type: ignore[index, return-value]
+    return tuple([str(plain(value)) for value in columns[column]] for column in found)  # type: ignore[return-value]
 
 
 def _refuse(name: str, columns: Iterable[str], what: str, known: Sequence[str]) -> NoReturn:

@@ -493,7 +493,7 @@ def check_judged(queries: Queries, measures: Sequence[Measure] = ()) -> None:
 
 def _lists_of_run(qrels: Qrels, run: Run, complete: bool) -> tuple[JudgedLists, list[str]]:
     judged = join(qrels, run)
-    about = {"ids": judged.ids, "docid": judged.docid, "subtopics": judged.subtopics}
+    about: dict[str, Any] = {"ids": judged.ids, "docid": judged.docid, "subtopics": judged.subtopics}
     about |= {"n_retrieved": judged.n_retrieved, "is_pooled": judged.is_judged}
     lists = JudgedLists(judged.labels, judged.scores, judged.indptr, **about)
     notes = []

@@ -392,7 +392,7 @@ class Difference:
     def reversed(self) -> Difference:
         """Return the difference ``b`` minus ``a``."""
         # "-self.mean" would be shown as −0.0 for equal rankers
-        ends = {"mean": 0.0 - self.mean, "low": 0.0 - self.high, "high": 0.0 - self.low}
+        ends: dict[str, Any] = {"mean": 0.0 - self.mean, "low": 0.0 - self.high, "high": 0.0 - self.low}
         return replace(self, a=self.b, b=self.a, wins=self.losses, losses=self.wins, **ends)
 
     @property

@@ -188,8 +188,8 @@ def figure_5(job: Job) -> Table:
         reason = f"centres from the least relevant interval: {' '.join(f'{value:.3f}' for value in found[0])}"
         rows.append(Row.of_claim(what, "alike", f"least correlation {least:.3f}", least >= ALIKE, reason))
         series = {kind: list(enumerate(own, start=1)) for kind, own in zip(CENTRES, found, strict=True)}
-        axes = {"x": "interval, from the least relevant", "y": "centre"}
-        figures.append(Figure(f"Figure 5: feature {feature}", **axes, series=series))
+        x = "interval, from the least relevant"
+        figures.append(Figure(f"Figure 5: feature {feature}", x=x, y="centre", series=series))
     return Table(
         f"Figure 5: four kinds of centres, K = {INTERVALS}, {lists.description}",
         f"{len(train)} training lists of fold 1. The paper shows curves of three features drawn at random.",

@@ -45,7 +45,7 @@ ERRORS = {"4XX": "The request has an error.", "5XX": "The server cannot process 
 def create_app(service: Service) -> Starlette:
     """Return the scoring service as an ASGI application; ``app.state.service`` is the service."""
     routes = [*ROUTES, Route("/openapi.json", openapi)]
-    app = Starlette(routes=routes, lifespan=_lifespan, exception_handlers={HTTPException: on_http})
+    app = Starlette(routes=routes, lifespan=_lifespan, exception_handlers={HTTPException: on_http})  # type: ignore[dict-item]
     app.router.redirect_slashes = False
     app.state.service, app.state.is_api, app.state.places = service, True, [route.path for route in ROUTES]
     app.add_middleware(ServingMiddleware, service=service, paths=frozenset(route.path for route in routes))
@@ -176,7 +176,7 @@ async def home(request: Request) -> Response:
 
 async def openapi(request: Request) -> Response:
     """Return the description of the API."""
-    kinds = [kind for route in ROUTES for kind in (route.body, route.response) if isinstance(kind, type)]
+    kinds: list[Any] = [kind for route in ROUTES for kind in (route.body, route.response) if isinstance(kind, type)]
     schemas = models_json_schema(
         [(kind, "validation") for kind in [*kinds, ErrorResponse]], ref_template="#/components/schemas/{model}"
     )[1]["$defs"]

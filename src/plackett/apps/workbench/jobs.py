@@ -91,7 +91,13 @@ class JobRunner:
     def create(self, kind: str, settings: dict[str, Any]) -> int:
         """Store a queued job, and return its id."""
         now = datetime.now(UTC)
-        about = {"kind": kind, "collection": self._collection, "settings": settings, "created": now, "updated": now}
+        about: dict[str, Any] = {
+            "kind": kind,
+            "collection": self._collection,
+            "settings": settings,
+            "created": now,
+            "updated": now,
+        }
         return self._store.add(JOBS, **about, state="queued", progress=0.0, message="")
 
     def update(self, job_id: int, state: State = "running", **changes: Any) -> bool:

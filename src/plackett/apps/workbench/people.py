@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Annotated
+from typing import Annotated, Any
 
 import sqlalchemy as sa
 from fastapi import Query
@@ -163,7 +163,12 @@ def settle(bench: Bench, caller: Caller, request: SettleRequest) -> Disagreement
         raise missing(f"nobody has judged {request.docid!r} for this query yet.", "Only judged documents are settled.")
     with client_errors():
         user_id = bench.store.user(caller.user).id
-    said = {"query_id": judged[0].query.id, "docid": request.docid, "grade": request.grade, "user_id": user_id}
+    said: dict[str, Any] = {
+        "query_id": judged[0].query.id,
+        "docid": request.docid,
+        "grade": request.grade,
+        "user_id": user_id,
+    }
     bench.store.add(SETTLEMENTS, **said, time=datetime.now(UTC))
     return disagreements(bench, PageRequest())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import sqlalchemy as sa
 from fastapi import Query
@@ -96,7 +96,12 @@ def make_query_set(bench: Bench, request: QuerySetRequest) -> QuerySet:
         raise invalid(f"there are no queries in this source ({source}). Paste some, or choose another source.")
     if len(query_sets(bench).sets) >= MAX_SETS:
         raise invalid(f"there are {MAX_SETS} query sets, which is the limit. Delete one first.")
-    about = {"name": request.name, "source": source, "n_queries": len(queries), "created": datetime.now(UTC)}
+    about: dict[str, Any] = {
+        "name": request.name,
+        "source": source,
+        "n_queries": len(queries),
+        "created": datetime.now(UTC),
+    }
     made = bench.store.add(SETS, **about, collection=bench.key, queries=queries)
     return find(bench, made)[0]
 

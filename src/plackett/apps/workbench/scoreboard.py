@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Query
 from pydantic import Field
@@ -111,7 +111,7 @@ def scoreboard(bench: Bench, caller: Caller, request: Annotated[ScoreboardReques
     then = [(one, of or {}) for one, of in zip(earlier, values, strict=True)]
     trends = [[of.get(name, {}) for one, of in then if name in one.rankers] for name in names]
     n_seen, trained = bench.rankers.n_trained_on(queries), {one.name for one in bench.rankers.all()}
-    marks = dict.fromkeys(names, "")
+    marks: dict[str, Any] = dict.fromkeys(names, "")
     if shown.found is not None and len(names) > 1:
         marks = {name: "worse" if mark else "" for name, mark in shown.found.marks().items()}  # than the best
         marks[shown.found.best()] = "best"

@@ -39,7 +39,7 @@ def category_names(table: Table, columns: Sequence[str]) -> dict[str, np.ndarray
         lists = [own.get(name) if isinstance(own, dict) else None for own in recorded]
         is_list = type(lists[0]) is list and all(type(text) is str for text in lists[0])
         if is_list and lists.count(lists[0]) == len(lists):
-            known[name] = lists[0]
+            known[name] = list(lists[0] or ())
     found: dict[str, dict[str, None]] = {name: {} for name in columns if name not in known}
     ordered = [name for name in found if not table.name and _has_order(table.parts[0].schema.field(name))]
     for _, _, batch in table.batches(list(found)) if found else ():

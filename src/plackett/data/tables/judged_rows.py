@@ -72,7 +72,7 @@ class JudgedRows:
             raise ValueError("drop was given together with features; columns not named in features are ignored anyway.")
         self._choose(table.parts[0], label, docid, features)
         self._kinds: dict[tuple[str, str], str] = {}
-        self.dtype = np.dtype(np.float32)
+        self.dtype: np.dtype = np.dtype(np.float32)
         for part in table.parts:
             self._check_columns(part)
             self._check_types(part)
@@ -104,7 +104,8 @@ class JudgedRows:
         self._times = [name for name in others if kind_of(first.schema.field(name).type) == "time"]
         self._unnamed = [name for name in others if column_roles.is_unnamed(name)]
         if features is not None:
-            self.features = self.feature_names = [*map(str, features)]
+            self.features = [*map(str, features)]
+            self.feature_names: list[str] | None = self.features
             self.first_index = None
             twice = next((name for place, name in enumerate(self.features) if name in self.features[:place]), None)
             if twice is not None:
@@ -180,7 +181,7 @@ class JudgedRows:
         """Return what ids are; those of floats with fractions are not whole numbers."""
         kind = self._kinds["ids", name or ""]
         types = {str(part.schema.field(name).type) for part in self._parts} if kind == "number" else set()
-        if types.isdisjoint({"halffloat", "float", "double"}):
+        if name is None or types.isdisjoint({"halffloat", "float", "double"}):
             return kind
         columns = (as_floats(batch.column(0).drop_null()) for _, _, batch in self.table.batches([name]))
         are_whole = all(np.array_equal(values, np.floor(values), equal_nan=True) for values in columns)
@@ -188,7 +189,8 @@ class JudgedRows:
 
     def _example(self, part: Part) -> str:
         """Return the first label that is not a number, in words."""
-        for found, _, batch in self.table.select([self.label]).batches([self.label]):
+        label = self.label or ""
+        for found, _, batch in self.table.select([label]).batches([label]):
             texts = as_texts(batch.column(0)).to_pylist() if kind_of(batch.column(0).type) == "text" else []
             other = next((text for text in texts if text is not None and not column_roles.is_number(text)), None)
             if found.path == part.path and texts:

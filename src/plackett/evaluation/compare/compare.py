@@ -156,15 +156,15 @@ def compare(
     outcomes = run(setup, n_jobs=n_jobs, progress=progress)
     tables, scores, fits, failures, found = {}, {}, {}, {}, {}
     for contestant in contestants:
-        name, folds = contestant.name, outcomes.pop(contestant.name)  # frees their scores, which are copied below
-        fits[name] = [outcome.fit for outcome in folds if outcome.fit is not None]
-        notes += setup.notes_on(contestant, folds)
-        reasons = [outcome.reason for outcome in folds if outcome.error is not None]
+        name, of_folds = contestant.name, outcomes.pop(contestant.name)  # frees their scores, which are copied below
+        fits[name] = [outcome.fit for outcome in of_folds if outcome.fit is not None]
+        notes += setup.notes_on(contestant, of_folds)
+        reasons = [outcome.reason for outcome in of_folds if outcome.error is not None]
         if reasons:
             failures[name] = reasons
             continue
-        found[name] = [outcome.insight for outcome in folds if outcome.insight is not None]
-        scores[name] = setup.scores_of(folds)
+        found[name] = [outcome.insight for outcome in of_folds if outcome.insight is not None]
+        scores[name] = setup.scores_of(of_folds)
         tables[name] = evaluate(setup.queries, scores[name], metrics=setup.measures, convention=criteria.convention)
     notes += notes_on_sampling(criteria.measures, criteria.metrics)
     comparison = Comparison(

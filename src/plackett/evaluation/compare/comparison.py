@@ -731,7 +731,7 @@ class Comparison:
             )
         stored, labels = values["queries"], _numbers(values["queries"]["labels"])
         docid, subtopics = (stored.get(name) for name in ("docid", "subtopics"))
-        about = {} if docid is None else {"docid": np.array(docid)}
+        about: dict[str, Any] = {} if docid is None else {"docid": np.array(docid)}
         about |= {} if subtopics is None else {"subtopics": Subtopics.from_dict(subtopics)}
         indptr = np.array(stored["indptr"], dtype=np.int64)
         queries = Queries.from_groups(np.zeros((labels.size, 0)), labels, _as_ids(stored["ids"]), indptr, **about)

@@ -148,7 +148,7 @@ def filled(
     takes = {"missing": "takes_missing", "encoding": "takes_categories"}
     for one in contestants:
         if steps and not takes_queries(one.estimator):
-            lacking = defaults
+            lacking: dict[str, Any] = defaults
             answer.append(_in_pipeline(one, steps, few))
         else:
             lacking = {

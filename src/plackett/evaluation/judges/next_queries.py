@@ -155,7 +155,8 @@ def judge_next(
         notes.append(
             f"{count_of(n_ahead, 'query', 'queries')} judged out of turn; they count once those before them are"
         )
-    return NextQueries(tuple(named), str(metric), order, done, gaps, level, notes)
+    first, second = named
+    return NextQueries((first, second), str(metric), order, done, gaps, level, notes)
 
 
 def _new_order(queries, known, by, model_labels, runs, metric, seed: int) -> QueryOrder:

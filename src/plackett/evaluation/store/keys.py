@@ -59,7 +59,7 @@ def versions_of(*estimators: Any) -> dict[str, str]:
     """
     classes = [cls for estimator in estimators for part in parts_of(estimator) for cls in type(part).__mro__]
     packages = {cls.__module__.partition(".")[0] for cls in classes}
-    packages |= {cls.package for cls in classes if isinstance(getattr(cls, "package", None), str)}  # of trees
+    packages |= {name for cls in classes if isinstance(name := getattr(cls, "package", None), str)}  # of trees
     found = map(_distribution, sorted(packages - {"plackett"}))
     return {
         "plackett": f"{plackett.__version__} {_source_digest()}",

@@ -66,7 +66,12 @@ def replicate(cell: Cell, seed: int, strengths: tuple[float, ...]) -> tuple[np.n
     seen = data.query_features[~data.held_out]
     values = []
     for name in cell.methods:
-        how = {"kernel": KERNELS[cell.example], "function": cell.function, "n_jobs": 1, "random_state": seed}
+        how: dict[str, Any] = {
+            "kernel": KERNELS[cell.example],
+            "function": cell.function,
+            "n_jobs": 1,
+            "random_state": seed,
+        }
         make = partial(QueryDependentRanker, **how, **OPTIONS[name])
         ranker = chosen_and_refitted(make, train, validation, both, seen, strengths)
         values.append(measured(test, predict(ranker, test, data.query_features)))
