@@ -28,7 +28,6 @@ from benchmarks.ultra.protocol import (
     WEB_LIKE,
     WRONG,
 )
-from plackett._tables import markdown_table
 from plackett._threads import n_threads
 from plackett.reproductions.base import Item, Job, Paper, Row, Table, Verdict
 from plackett.validation import count_of
@@ -194,7 +193,8 @@ def _means(every: Sequence[Cell]) -> str:
             found = cell.values.get(name)
             texts.append("" if found is None else f"{found.mean():.4f} ± {_half_width(found):.4f}")
         lines.append([str(cell), *texts])
-    return markdown_table(["", *names], lines, "l" + "r" * len(names))
+    rows = [["", *names], ["---", *["---:"] * len(names)], *lines]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _half_width(values: np.ndarray) -> float:
