@@ -243,7 +243,9 @@ def load(path: Path, made_from: list, options: dict[str, str], dtype: np.dtype |
     shape = n_docs, width = tuple(header["shape"])
     names, y, ids, indptr, docid = header["feature_names"], *map(arrays.get, ("y", "ids", "indptr", "docid"))
     # compiled loops trust the indices
-    _check((y is not None) == (options.get("label") != "None") and (y is None or y.shape == (n_docs,)))
+    label = options.get("label")  # files without labels may be read with the default
+    _check((y is not None) == (label != "None") or (y is None and label == "label"))
+    _check(y is None or y.shape == (n_docs,))
     if ids is None or indptr is None:
         raise ContainerError(INCONSISTENT)
     _check(indptr.shape == (ids.size + 1,) and _are_bounds(indptr, n_docs))

@@ -91,6 +91,13 @@ def test_without_labels_and_with_other_columns_are_other_caches(tmp_path, builds
     assert len(builds) == 2
 
 
+def test_a_file_without_labels_is_cached_by_the_default_of_label(tmp_path, builds):
+    write_parquet(pk.Queries(made().X, qid=made().qid), tmp_path / "data.parquet")
+    for _ in range(2):
+        assert read_parquet(tmp_path / "data.parquet", cache=True).y is None
+    assert len(builds) == 1
+
+
 def test_what_changed_is_read_again(tmp_path, builds):
     write_parquet(made(), tmp_path / "data.parquet")
     read_parquet(tmp_path / "data.parquet", cache=True)
