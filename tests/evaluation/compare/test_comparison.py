@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -113,6 +114,12 @@ def test_the_rule_of_the_baseline_survives_a_file(noisy):
     old = comparison.to_dict()
     del old["is_baseline_best"]
     assert Comparison.from_dict(old).is_baseline_best
+
+
+def test_rows_of_the_summary_are_pickled():
+    rows = made_up({"a": [0.5, 0.25], "b": [0.25, 0.5]}, [0.5, 0.5]).summary()
+    assert [row.is_reference for row in rows] == [False, False, True]
+    assert [row.marks for row in pickle.loads(pickle.dumps(rows))] == [row.marks for row in rows]
 
 
 def test_no_contestant_is_called_best():

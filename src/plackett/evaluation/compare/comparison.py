@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,9 +121,9 @@ class SummaryRow(NamedTuple):
     """
 
     name: str
-    means: Mapping[str, float]
-    marks: Mapping[str, str] = MappingProxyType({})
-    p_values: Mapping[str, float] = MappingProxyType({})
+    means: dict[str, float]
+    marks: dict[str, str]
+    p_values: dict[str, float]
     best_by: frozenset[str] = frozenset()
     seconds: float = math.nan
     is_reference: bool = False
@@ -453,7 +452,7 @@ class Comparison:
             best_by = frozenset(metric for metric, value in best.items() if own[metric] == value)
             rows.append(SummaryRow(name, own, own_marks, p_values[name], best_by, seconds))
         return rows + [
-            SummaryRow(name, table.mean(), is_reference=True) for name, table in self.reference_scores.items()
+            SummaryRow(name, table.mean(), {}, {}, is_reference=True) for name, table in self.reference_scores.items()
         ]
 
     def remarks(self) -> list[str]:
