@@ -1,13 +1,13 @@
 """A port whose application does not exist yet responds with 503."""
 
 import http.client
-import json
 import socket
 
 import pytest
 
 pytest.importorskip("uvicorn")
 
+from plackett.apps.access.errors import ErrorResponse
 from plackett.apps.access.server import open_port, starting
 
 
@@ -21,7 +21,8 @@ def test_every_request_is_answered_with_503_until_the_block_ends(method, path, b
                 found = connection.getresponse()
                 silent.close()
             assert (found.status, found.headers["Retry-After"]) == (503, "1")
-            assert json.loads(found.read())["error"] == "the server is starting."
+            error = ErrorResponse.model_validate_json(found.read())  # as the schemas of both applications describe it
+            assert (error.error, error.code, error.id) == ("the server is starting.", "starting", None)
         assert listener.gettimeout() is None
         listener.settimeout(60)  # it still listens
         with socket.create_connection(listener.getsockname()[:2]):

@@ -23,9 +23,9 @@ class ErrorResponse(BaseModel):
     """The body of every response with a status of 400 or more."""
 
     error: str = Field(description="What is wrong; several lines if it shows a position in a query.")
-    hint: str | None = Field(description="What to do.")
+    hint: str | None = Field(default=None, description="What to do.")
     code: str = Field(description="One word for programs, such as token, not-found or invalid.")
-    id: str | None = Field(description="Id of an internal error in the server's log.")
+    id: str | None = Field(default=None, description="Id of an internal error in the server's log.")
 
 
 def missing(message: str, hint: str | None = None) -> RequestError:
