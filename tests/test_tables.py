@@ -127,3 +127,8 @@ def test_small_p_values_are_not_shown_as_zero():
         "< 0.0001",
         "< 0.0001",
     ]
+
+
+def test_a_printed_table_has_its_title_and_notes():
+    table = Table([Column("run", "text"), Column("ndcg@10")], [["bm25", 0.5]], title="One run.", notes=["1 query"])
+    assert str(table) == "One run.\nrun   ndcg@10\nbm25   0.5000\n1 query"

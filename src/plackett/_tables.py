@@ -296,6 +296,9 @@ class Table:
         """Return a table of names and texts, without headings."""
         return cls([Column("", "text"), Column("", "text")], [list(pair) for pair in pairs])
 
+    def __str__(self) -> str:
+        return "\n".join(filter(None, [self.title, self.to_text().rstrip("\n"), *self.notes]))
+
     def to_text(self, width: int | None = None) -> str:
         """Return the table in aligned columns, for a terminal; cells are wrapped to keep lines within ``width``."""
         # numbers stay aligned below each other when only some of them have a mark

@@ -118,7 +118,7 @@ def test_info_names_leaks_and_ids(run, log):
         (["train.txt", "--qid", "query"], "--qid names a column, but train.txt is not a table"),
         (["train.txt", "--drop", "a"], "train.txt is not a table"),
         (["log.csv", "--qid", "query", "--cache"], "--cache applies only to LETOR and Parquet files"),
-        (["log.csv"], "no column 'qid'. Did you mean 'query'?"),
+        (["log.csv"], "no column 'qid'. Name that of the queries: --qid COLUMN. Did you mean 'query'?"),
     ],
 )
 def test_wrong_options_are_named(run, log, words, message):

@@ -30,6 +30,7 @@ AS_OPTIONS = {  # advice for callers of Python -> for users of the command
     "For labels with another name, pass label=...; without labels, label=None.": (
         "Name the column of labels: --label COLUMN."
     ),
+    "there is no column 'qid'.": "there is no column 'qid'. Name that of the queries: --qid COLUMN.",
     "such as: evaluate(judgements, run).": "such as: plackett evaluate JUDGEMENTS RUN.",
 }
 HINTS = {

@@ -254,6 +254,13 @@ def test_several_files_need_the_same_columns(tmp_path):
         pk.read_table(str(tmp_path / "day-*.csv"))
 
 
+def test_one_text_among_different_numbers_is_named(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("".join(["qid,label,price\n", *(f"1,{n % 2},{n}.5\n" for n in range(20)), "1,0,?\n"]))
+    with pytest.warns(DataWarning, match=r"'price' is a feature but holds numbers as text, such as '0\.5' and '\?'"):
+        pk.read_table(path)
+
+
 def test_numbers_as_text_are_a_warning(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("qid,label,price\n1,2,9.5\n1,0,unknown\n")

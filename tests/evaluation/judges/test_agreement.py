@@ -121,8 +121,9 @@ def test_bias_by_rank_and_by_system(recwarn):
     # a model that likes the documents that run a has first
     for qid, docs in model.items():
         docs[max(runs["a"][qid], key=runs["a"][qid].get)] = 3
-    found = judge_agreement(people, {"gpt": model}, runs=runs, metric="precision@1")
+    found = judge_agreement(people, {"gpt-4": model}, runs=runs, metric="precision@1")
     ranks, systems = found.tables()[2:4]
+    assert ranks.title.startswith("By best rank in any run, gpt-4 differs from people by ")
     assert ranks.rows[0][1] == "1 to 10"
     assert ranks.rows[0][2] == 160
     assert systems.rows[0][5] == "a"
@@ -138,12 +139,12 @@ def test_repeated_labels_and_drift(tmp_path):
     lines = [json.dumps({"query": "q1", "docid": f"d{d}", "rating": d % 2}) for d in range(6)]
     lines += [json.dumps({"query": "q1", "docid": "d0", "rating": grade}) for grade in (0, 1, None)]
     (tmp_path / "old.jsonl").write_text("\n".join(lines))
-    (tmp_path / "new.jsonl").write_text("\n".join([*lines[:5], lines[0].replace("d0", "d5")]))
+    (tmp_path / "gpt-4.jsonl").write_text("\n".join([*lines[:5], lines[0].replace("d0", "d5")]))
     people = {"q1": {f"d{d}": d % 2 for d in range(6)}}
-    found = judge_agreement(people, [tmp_path / "old.jsonl", tmp_path / "new.jsonl"])
+    found = judge_agreement(people, [tmp_path / "old.jsonl", tmp_path / "gpt-4.jsonl"])
     repeated, drift = found.tables()[-2:]
     assert repeated.rows[0][:4] == ["old.jsonl", 1, 3, pytest.approx(1 / 3)]
-    assert drift.title.startswith("From old.jsonl to new.jsonl, 16.7 % of the labels change, by −0.167 on average")
+    assert drift.title.startswith("From old.jsonl to gpt-4.jsonl, 16.7 % of the labels change, by −0.167 on average")
     assert "old.jsonl: 1 row has no label" in found.notes
 
 

@@ -246,7 +246,8 @@ class JudgedRows:
         known, codes = self._names[name], self._values(part, name, column)
         seen = known[np.unique(codes[~np.isnan(codes)]).astype(np.int64)]
         is_meant = name in self._categorical or str(column.type).startswith("dictionary")
-        return column_roles.resembles_text(codes, seen) or (None if is_meant else column_roles.resembles_numbers(known))
+        of_numbers = None if is_meant else column_roles.resembles_numbers(known)
+        return of_numbers or column_roles.resembles_text(codes, seen)
 
     def queries(self) -> Queries:
         """Return all rows, in memory."""

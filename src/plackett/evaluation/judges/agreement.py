@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from plackett._tables import Column, Estimate, Table
+from plackett._tables import Column, Estimate, Table, signed
 from plackett.data.trec.run import Run
 from plackett.evaluation.agreement import grade_agreement
 from plackett.evaluation.compare.runs import named_runs
@@ -188,8 +188,8 @@ class JudgeAgreement(Findings):
                 if which.size:
                     cells = _cells(self._kappa(name, None, which))
                     rows.append([name, words, which.size, *cells, self._gap(name, which)])
-        parts = [f"{row[-1].value:+.2f} ({row[1]})" for row in rows if row[0] == rows[0][0]]
-        title = f"By best rank in any run, {rows[0][0]} differs from people by {', '.join(parts)}.".replace("-", "−")
+        parts = [f"{signed(row[-1].value, 2)} ({row[1]})" for row in rows if row[0] == rows[0][0]]
+        title = f"By best rank in any run, {rows[0][0]} differs from people by {', '.join(parts)}."
         columns = [Column("judge", "text"), Column("best rank", "text"), *COLUMNS]
         return Table([*columns, Column("mean difference", "estimate")], rows, name="ranks", title=title)
 
@@ -240,12 +240,12 @@ class JudgeAgreement(Findings):
         shift = np.array([after[pair] - before[pair] for pair in pairs])
         mean = _clustered(shift, np.array([qid for qid, _ in pairs]))
         kappas = [self.kappa[one.name].value for one in self.judges]
-        title = f"From {old.name} to {new.name}, {100 * (shift != 0).mean():.1f} % of the labels change, "
-        title += f"by {mean.value:+.3f} on average; kappa with people goes from {kappas[0]:.3f} to {kappas[1]:.3f}."
+        title = f"From {old.name} to {new.name}, {100 * (shift != 0).mean():.1f} % of the labels change, by "
+        title += f"{signed(mean.value, 3)} on average; kappa with people goes from {kappas[0]:.3f} to {kappas[1]:.3f}."
         row = [count_of(len(pairs), "pair"), float((shift > 0).mean()), float((shift < 0).mean()), mean]
         columns = [Column("labelled by both", "text"), Column("up", digits=3), Column("down", digits=3)]
         columns += [Column("mean change", "estimate")]
-        return Table(columns, [row], name="drift", title=title.replace("-", "−"))
+        return Table(columns, [row], name="drift", title=title)
 
 
 def _systems(people: Labels, judges: list[Labels], runs: dict[str, Run], metric: Any, notes: list[str]) -> dict:
